@@ -1,0 +1,6 @@
+//! The ground of Duolog: record batches, one partition's log, and the rules of replication.
+//!
+//! Nothing here knows a socket, a clock, a thread or a wire protocol; time and ids are arguments, files are reached
+//! through a port. Read the modules in this order.
+
+pub mod ids;
