@@ -4,3 +4,4 @@
 //! through a port. Read the modules in this order.
 
 pub mod ids;
+pub mod replication;

@@ -1,0 +1,5 @@
+//! The rules of replication as plain state: who leads, what is committed, what is stable.
+//!
+//! Nothing here touches a file or a socket. A single node is the case of one replica.
+
+pub mod epochs;
