@@ -3,5 +3,8 @@
 //! Nothing here knows a socket, a clock, a thread or a wire protocol; time and ids are arguments, files are reached
 //! through a port. Read the modules in this order.
 
+pub mod event;
+pub mod gate;
 pub mod ids;
+pub mod limits;
 pub mod replication;
