@@ -1,0 +1,325 @@
+//! The port: what the bridge needs from a node, in the log's terms and not in those of the wire.
+//!
+//! The crate that puts a node together implements [`Backend`]; tests implement it in memory. Names
+//! of topics are stored names (`translate` turns RocketMQ's `%RETRY%g` into them), partitions are
+//! queues, offsets are queue offsets. What the hot paths ask (a topic, a partition's offsets, a
+//! group, the configuration) is a published snapshot and answered at once; everything that may
+//! touch a disk, a coordinator or another node is a future.
+//!
+//! A future may be dropped at any point (the client went away). What it had asked for may then
+//! still happen.
+
+mod batch;
+mod error;
+mod group;
+mod node;
+mod topic;
+
+pub use batch::{BatchFault, DecodedBatch, DecodedRecord};
+pub use error::{BackendError, Result};
+pub use group::{
+    ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, GroupChange, GroupView, Member,
+    MessageModel, Subscription, SubscriptionGroup,
+};
+pub use node::{NodeConfig, RuntimeCounters};
+pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::session::SessionId;
+
+/// One record to append. Offset and batch are the node's to choose.
+#[derive(Clone, Debug)]
+pub struct NewRecord {
+    /// CreateTime in milliseconds since 1970 (RocketMQ's born timestamp).
+    pub timestamp_ms: i64,
+    /// The record from its key length to its last header, encoded as `RecordBatch` v2 has it: what
+    /// the node puts before it are length, attributes, timestamp delta and offset delta.
+    pub payload: Bytes,
+}
+
+/// Records that get successive offsets, all or none.
+#[derive(Clone, Debug)]
+pub enum NewRecords {
+    /// The usual send; spares the list.
+    One(NewRecord),
+    /// A batch send; never empty.
+    Many(Vec<NewRecord>),
+}
+
+impl NewRecords {
+    /// The records in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[NewRecord] {
+        match self {
+            Self::One(record) => std::slice::from_ref(record),
+            Self::Many(records) => records,
+        }
+    }
+}
+
+/// What an append's answer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// What the node is configured for: `flushDiskType`, `brokerRole`, `flush.messages`.
+    Configured,
+    /// The leader's log alone (property `WAIT=false`).
+    Written,
+}
+
+/// How a stored append ended. In every case the records are in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// As safe as was asked for.
+    Ok,
+    /// The disk did not confirm within `syncFlushTimeout`.
+    FlushDiskTimeout,
+    /// The in-sync replicas did not confirm in time.
+    FlushReplicaTimeout,
+    /// Fewer replicas are in sync than are needed.
+    ReplicaNotAvailable,
+}
+
+/// The answer to an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Offset of the first record; the others follow without a gap.
+    pub base_offset: i64,
+    /// The append time given to the batch, in milliseconds since 1970.
+    pub append_time_ms: i64,
+    /// What was waited for and did it come.
+    pub stored: Stored,
+}
+
+/// A partition at one moment. `log_start_offset <= last_stable_offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionView {
+    /// Earliest readable offset; inclusive.
+    pub log_start_offset: i64,
+    /// Readers see what is below; exclusive.
+    pub last_stable_offset: i64,
+    /// One past the last record below the LSO that a reader gets; the rest up to the LSO are
+    /// markers and aborted data. The log start if there is no such record.
+    pub deliverable_end: i64,
+    /// Bytes of all segments.
+    pub bytes: u64,
+    /// This partition's cluster-wide number, below 2^23 and never given twice.
+    pub number: u32,
+}
+
+/// What to read of a partition.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadRequest<'a> {
+    /// The topic as looked up; reading one deleted since is [`BackendError::UnknownTopic`].
+    pub topic: &'a Topic,
+    /// 0-based.
+    pub partition: i32,
+    /// First offset wanted; inclusive.
+    pub offset: i64,
+    /// Stop after this many bytes of batches; one whole batch comes anyway.
+    pub bytes_max: usize,
+    /// Stop after this many matching records; one whole batch comes anyway.
+    pub records_max: usize,
+    /// Java hashes of the tags wanted. The node may leave out batches that hold none of them, and
+    /// need not.
+    pub tags: Option<&'a [i32]>,
+}
+
+/// Whole batches below the LSO, without control batches and aborted data.
+#[derive(Clone, Debug)]
+pub struct ReadAnswer {
+    /// In order of their offsets. The first may begin before the offset asked for.
+    pub batches: Vec<Arc<DecodedBatch>>,
+    /// Everything from the asked offset up to this one, exclusive, is in `batches` or is nothing
+    /// for this reader. Beyond the asked offset unless that was the LSO.
+    pub next_offset: i64,
+    /// The partition when it was read.
+    pub view: PartitionView,
+}
+
+/// Which end of a run of equal times (field `boundaryType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary {
+    /// The first offset whose time is at or after the one asked for.
+    Lower,
+    /// The last offset whose time is at or before the one asked for.
+    Upper,
+}
+
+/// Why [`Backend::wait_beyond`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The LSO is now above the offset given.
+    Advanced,
+    /// The partition is no longer served here: topic deleted, or leadership moved.
+    Gone,
+    /// The node is stopping.
+    Stopping,
+}
+
+/// A committed position, as `__consumer_offsets` keeps it: the next offset to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedOffset {
+    /// Stored name of the topic.
+    pub topic: Arc<str>,
+    /// 0-based.
+    pub partition: i32,
+    /// Next offset to read.
+    pub offset: i64,
+}
+
+/// A node as the bridge sees it.
+pub trait Backend: Send + Sync + 'static {
+    /// Wall clock, milliseconds since 1970.
+    fn now_ms(&self) -> i64;
+
+    /// The configuration in force.
+    fn config(&self) -> Arc<NodeConfig>;
+
+    /// What the node has done since it started.
+    fn counters(&self) -> RuntimeCounters;
+
+    /// `ip:port` of the broker that a client at `client` shall talk to; the same for every topic
+    /// while that node lives (mapping, section 2, option C).
+    fn entry_address(&self, client: SocketAddr) -> SocketAddr;
+
+    /// Finds a topic by its stored name; or, if none has it, the one whose name differs only in `.`
+    /// where `name` has `_` (Kafka refuses a second topic of that kind, so there is at most one).
+    fn topic(&self, name: &str) -> Option<Arc<Topic>>;
+
+    /// All topics, sorted by stored name; internal ones too.
+    fn topics(&self) -> Vec<Arc<Topic>>;
+
+    /// Creates a topic, or returns the one that is there, unchanged. Creations of one name are
+    /// serialised, so that concurrent first sends see one topic with one partition count.
+    /// Errors: `InvalidTopic`, `NotWritable`.
+    fn create_topic(&self, spec: TopicSpec) -> impl Future<Output = Result<Arc<Topic>>> + Send;
+
+    /// Creates a topic, or changes it to `spec`: partitions grow to the larger of both queue counts
+    /// and never shrink.
+    /// Errors: `InvalidTopic`, `NotWritable`.
+    fn put_topic(&self, spec: TopicSpec) -> impl Future<Output = Result<Arc<Topic>>> + Send;
+
+    /// Deletes a topic with its log and the positions committed on it.
+    /// Errors: `UnknownTopic`.
+    fn delete_topic(&self, topic: &Topic) -> impl Future<Output = Result<()>> + Send;
+
+    /// Appends to the log's end. The node gathers what waits for one partition into one batch.
+    /// Errors: `UnknownTopic`, `UnknownPartition`, `RecordTooLarge`, `NotWritable`, `NotLeader`.
+    fn append(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        records: NewRecords,
+        durability: Durability,
+    ) -> impl Future<Output = Result<Appended>> + Send;
+
+    /// A partition's published offsets; `None` if this node does not serve it.
+    fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView>;
+
+    /// Reads whole batches.
+    /// Errors: `UnknownTopic`, `UnknownPartition`, `OffsetOutOfRange` (below the log start or above
+    /// the LSO), `CorruptBatch`.
+    fn read(&self, request: ReadRequest<'_>) -> impl Future<Output = Result<ReadAnswer>> + Send;
+
+    /// Resolves when the partition's LSO is above `offset`, at once if it is already. Waits on the
+    /// published offsets; an unresolved wait costs no timer and no task.
+    fn wait_beyond(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        offset: i64,
+    ) -> impl Future<Output = Wake> + Send;
+
+    /// Searches below the LSO by append time, which never falls along a log.
+    /// `Lower`: the first batch appended at or after `time_ms`; its base offset, or the log start
+    /// if that is later.
+    /// `Upper`: the last batch appended at or before `time_ms`; its last offset. `None`: there is
+    /// no such batch.
+    fn search_append_time(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        time_ms: i64,
+        boundary: Boundary,
+    ) -> impl Future<Output = Result<Option<i64>>> + Send;
+
+    /// A group's committed position.
+    /// Errors: `CoordinatorNotReady`.
+    fn committed_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+    ) -> impl Future<Output = Result<Option<i64>>> + Send;
+
+    /// All positions that a group has committed, sorted by topic and partition.
+    /// Errors: `CoordinatorNotReady`.
+    fn committed_offsets(
+        &self,
+        group: &str,
+    ) -> impl Future<Output = Result<Vec<CommittedOffset>>> + Send;
+
+    /// Commits a position; resolves when it is as safe as `__consumer_offsets` makes it.
+    /// Errors: `CoordinatorNotReady`, `GroupKindConflict`.
+    fn commit_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+        offset: i64,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Commits a position that nobody waits for (one-way requests and pulls): handed to the
+    /// coordinator before this returns, in order with this thread's other calls for the group.
+    /// Dropped when the coordinator's queue is full.
+    fn commit_offset_unanswered(&self, group: &str, topic: &Topic, partition: i32, offset: i64);
+
+    /// Registers or renews one member of one group. Expiry after `channelExpiredTimeout` is the
+    /// coordinator's. On a change that the members must know of, the node calls
+    /// `session::Sessions::notify_consumer_ids_changed` where each member is connected.
+    /// Errors: `CoordinatorNotReady`, `GroupKindConflict`.
+    fn consumer_heartbeat(
+        &self,
+        heartbeat: ConsumerHeartbeat,
+    ) -> impl Future<Output = Result<GroupChange>> + Send;
+
+    /// A member leaves its group. Leaving a group one is not in is no error.
+    fn consumer_leave(
+        &self,
+        group: &str,
+        client_id: &str,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// A connection closed: all its members leave. Does not wait.
+    fn session_closed(&self, session: SessionId);
+
+    /// A RocketMQ group with at least one live member, as last published.
+    fn group(&self, name: &str) -> Option<Arc<GroupView>>;
+
+    /// A group's configuration.
+    fn subscription_group(&self, name: &str) -> Option<Arc<SubscriptionGroup>>;
+
+    /// Creates or changes a group's configuration.
+    /// Errors: `NotWritable`.
+    fn put_subscription_group(
+        &self,
+        config: SubscriptionGroup,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// A value of the NameServer's key/value store.
+    fn kv_config(&self, namespace: &str, key: &str) -> Option<String>;
+
+    /// Stores a value; `None` deletes it, which is no error if there is none.
+    /// Errors: `NotWritable`.
+    fn put_kv_config(
+        &self,
+        namespace: &str,
+        key: &str,
+        value: Option<String>,
+    ) -> impl Future<Output = Result<()>> + Send;
+}
