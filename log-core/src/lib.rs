@@ -7,4 +7,6 @@ pub mod event;
 pub mod gate;
 pub mod ids;
 pub mod limits;
+pub mod log;
 pub mod replication;
+pub mod storage;

@@ -1,0 +1,99 @@
+//! The settings of one log, under their topic-level Kafka names, and what is known of it before it is opened.
+
+use std::sync::Arc;
+
+use crate::ids::TopicId;
+
+/// Settings of one log; defaults are Kafka 4.3's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogConfig {
+    /// `segment.bytes`: a segment never grows beyond it.
+    pub segment_bytes: u32,
+    /// `segment.ms`: a segment is rolled once its first and the newest record time lie further apart.
+    pub segment_ms: i64,
+    /// `segment.index.bytes`: size at which an index counts as full, which rolls the segment.
+    pub segment_index_bytes: u32,
+    /// `index.interval.bytes`: at most one index entry for so many bytes of log.
+    pub index_interval_bytes: u32,
+    /// `retention.ms`: -1 keeps for ever.
+    pub retention_ms: i64,
+    /// `retention.bytes`: -1 for no bound.
+    pub retention_bytes: i64,
+    /// `cleanup.policy`.
+    pub cleanup_policy: CleanupPolicy,
+    /// `file.delete.delay.ms`: from the renaming of a dropped file to its removal.
+    pub file_delete_delay_ms: i64,
+    /// `flush.messages`: the owner syncs once so many records are unsynced.
+    pub flush_messages: i64,
+    /// `flush.ms`: the owner syncs once a record has been unsynced for so long.
+    pub flush_ms: i64,
+    /// `producer.id.expiration.ms`: idempotence is forgotten after so long without a batch.
+    pub producer_id_expiration_ms: i64,
+    /// How many bytes of the newest batches stay in memory, per log.
+    pub tail_cache_bytes: usize,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+        Self {
+            segment_bytes: 1 << 30,
+            segment_ms: 7 * DAY_MS,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
+            retention_ms: 7 * DAY_MS,
+            retention_bytes: -1,
+            cleanup_policy: CleanupPolicy::Delete,
+            file_delete_delay_ms: 60_000,
+            flush_messages: i64::MAX,
+            flush_ms: i64::MAX,
+            producer_id_expiration_ms: DAY_MS,
+            tail_cache_bytes: 1 << 20,
+        }
+    }
+}
+
+/// `cleanup.policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanupPolicy {
+    /// Old segments go by time and size.
+    Delete,
+    /// Only the newest record of a key stays; here it only keeps segments from being deleted.
+    Compact,
+    /// Both.
+    CompactAndDelete,
+    /// Neither (KIP-1161): the log is kept for ever.
+    Unlimited,
+}
+
+/// Which partition a folder holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogIdentity {
+    /// Topic name.
+    pub topic: Arc<str>,
+    /// Partition number.
+    pub partition: i32,
+    /// Written to `partition.metadata`; a folder of another id is refused.
+    pub topic_id: TopicId,
+}
+
+/// What the checkpoints of the log directory say of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenHint {
+    /// How the directory was left.
+    pub shutdown: Shutdown,
+    /// `recovery-point-offset-checkpoint`: below it all was synced. Without it the whole log is scanned.
+    pub recovery_point: Option<i64>,
+    /// `log-start-offset-checkpoint`: inclusive; the first segment's base offset when absent.
+    pub log_start_offset: Option<i64>,
+}
+
+/// Whether `.kafka_cleanshutdown` was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shutdown {
+    /// All logs were closed: nothing is scanned.
+    Clean,
+    /// The process or machine stopped at once: scan from the recovery point.
+    #[default]
+    Unclean,
+}

@@ -1,0 +1,130 @@
+//! What goes into a log and what comes out, as plain values.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::storage::disk::DiskFile;
+use std::sync::Arc;
+
+/// One whole, validated record batch that waits to be appended.
+///
+/// The leader's append writes base offset and leader epoch into `bytes`; nothing else changes.
+#[derive(Debug)]
+pub struct AppendBatch {
+    /// Exactly one batch of format 2.
+    pub bytes: BytesMut,
+    /// Who sent it.
+    pub origin: AppendOrigin,
+}
+
+/// Who sent a batch: decides which of the producer's rules are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendOrigin {
+    /// A client: sequences and epochs are checked in full.
+    Client,
+    /// A coordinator of this cluster: transaction markers and its own records.
+    Coordinator,
+}
+
+/// A batch that is in the log (not yet synced, see `Log::flush_point`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Offset of its first record.
+    pub base_offset: i64,
+    /// Offset of its last record: inclusive.
+    pub last_offset: i64,
+    /// The log's own time under `message.timestamp.type=LogAppendTime`, else -1.
+    pub append_time_ms: i64,
+    /// The log's start at that moment.
+    pub log_start_offset: i64,
+    /// Whether it was there before: a repeated send is answered with its first offset.
+    pub novelty: Novelty,
+}
+
+/// See [`Appended::novelty`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Novelty {
+    /// Written now.
+    New,
+    /// Already in the log; nothing was written.
+    Duplicate,
+}
+
+/// How much a read may return; see `LogReader::read`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMinimum {
+    /// The first batch even when it alone is larger than the limit (KIP-74).
+    OneBatch,
+    /// Nothing rather than more than the limit.
+    Nothing,
+}
+
+/// Whole batches from the one that holds the asked offset on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadBatches {
+    /// The bytes in order; each piece holds one or more whole batches and is shared, not copied.
+    pub pieces: Vec<Bytes>,
+    /// Their total length.
+    pub size: usize,
+    /// The offset after the last of them; the asked offset when there are none.
+    pub next_offset: i64,
+}
+
+/// A record found by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampOffset {
+    /// The record's own timestamp in milliseconds.
+    pub timestamp: i64,
+    /// Its offset.
+    pub offset: i64,
+    /// The leader epoch that wrote it; -1 when unknown.
+    pub leader_epoch: i32,
+}
+
+/// An aborted transaction, as Fetch tells it to `read_committed` clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbortedTxn {
+    /// Whose.
+    pub producer_id: i64,
+    /// Its first offset.
+    pub first_offset: i64,
+    /// Offset of the abort marker.
+    pub last_offset: i64,
+    /// The last stable offset once the marker was written.
+    pub last_stable_offset: i64,
+}
+
+/// Files to sync, and up to where the log is durable once that is done.
+///
+/// Sync `files` in order, then the folder when `sync_dir` says so, then tell the log by `Log::mark_synced`.
+#[derive(Clone, Debug)]
+pub struct FlushPoint {
+    /// The log end at the time: exclusive.
+    pub offset: i64,
+    /// Written since the last flush.
+    pub files: Vec<Arc<dyn DiskFile>>,
+    /// Folder whose names changed since.
+    pub sync_dir: Option<std::path::PathBuf>,
+}
+
+/// What opening a log found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Segments found.
+    pub segments: usize,
+    /// Of these, read through from end to end.
+    pub segments_scanned: usize,
+    /// Bytes read for that.
+    pub bytes_scanned: u64,
+    /// Bytes cut off behind the last whole batch.
+    pub bytes_truncated: u64,
+    /// Segments dropped because one before them was corrupt or ended early.
+    pub segments_dropped: usize,
+    /// Index files (offset, time, transaction, append time, tags) made anew.
+    pub indexes_rebuilt: usize,
+    /// Whether producer state was replayed from batches and not only read from a snapshot.
+    pub producers_replayed_from: Option<i64>,
+    /// Files of an interrupted deletion or write that were removed.
+    pub stray_files_removed: usize,
+    /// The log end that resulted: exclusive.
+    pub log_end_offset: i64,
+}
