@@ -8,5 +8,6 @@ pub mod gate;
 pub mod ids;
 pub mod limits;
 pub mod log;
+pub mod record;
 pub mod replication;
 pub mod storage;
