@@ -1,1 +1,3 @@
-//! broker
+//! The node: configuration, storage ownership, the Kafka front end and the assembly of it all.
+
+pub mod config;

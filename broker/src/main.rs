@@ -1,1 +1,3 @@
+//! `duolog`: arguments, then configuration, then run.
+
 fn main() {}

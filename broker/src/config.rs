@@ -1,0 +1,317 @@
+//! The node's configuration: known keys, where values come from, and the typed result.
+//!
+//! Values come from a TOML file, the environment and flags, in rising priority. Every key of Kafka
+//! and RocketMQ is known; one that nothing acts on yet is accepted at its default only.
+
+pub mod args;
+pub mod describe;
+pub mod key;
+pub mod listener;
+pub mod topic;
+pub mod values;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use self::args::{Profile, ServeArgs};
+use self::listener::{Endpoint, ListenerError};
+use self::values::{ConfigError, Values};
+
+/// A start that the configuration forbids.
+#[derive(Debug, thiserror::Error)]
+pub enum StartConfigError {
+    /// A key or value is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An address is wrong or not allowed.
+    #[error(transparent)]
+    Listener(#[from] ListenerError),
+    /// More than one log directory.
+    #[error("expected one directory in log.dirs, got {0:?}; several are not supported yet")]
+    SeveralLogDirs(String),
+}
+
+/// Whether RocketMQ groups show a protocol type to Kafka tools (`rmq.group.listing`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupListing {
+    /// Protocol type "", so that `kafka-consumer-groups` prints positions and lag.
+    Plain,
+    /// Protocol type `rocketmq`.
+    Typed,
+}
+
+/// When a RocketMQ-written record is synced (`flushDiskType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushDiskType {
+    /// Before the answer.
+    Sync,
+    /// Within `flushIntervalCommitLog`.
+    Async,
+}
+
+/// Kafka groups' bounds. Times in ms.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupConfig {
+    /// How long an empty group waits for more members before its first generation.
+    pub initial_rebalance_delay_ms: i64,
+    /// Least session timeout a member may ask for.
+    pub min_session_timeout_ms: i64,
+    /// Greatest session timeout a member may ask for.
+    pub max_session_timeout_ms: i64,
+    /// Members of one group.
+    pub max_size: i32,
+    /// Bytes of an offset commit's metadata text.
+    pub offset_metadata_max_bytes: i32,
+    /// Age at which an idle Kafka group's offsets expire.
+    pub offsets_retention_ms: i64,
+    /// Time between two looks for expired offsets.
+    pub offsets_retention_check_interval_ms: i64,
+    /// Partitions of `__consumer_offsets` when it is created.
+    pub offsets_topic_partitions: i32,
+    /// Segment size of `__consumer_offsets`.
+    pub offsets_topic_segment_bytes: i32,
+}
+
+/// The RocketMQ side.
+#[derive(Clone, Debug)]
+pub struct RocketmqConfig {
+    /// `brokerClusterName`.
+    pub cluster_name: String,
+    /// `brokerName`: the one logical broker that every partition belongs to.
+    pub broker_name: String,
+    /// `brokerIP1`: what routes and message ids carry, so an address, not a name.
+    pub broker_ip: IpAddr,
+    /// Address that the RocketMQ ports bind to.
+    pub bind_address: IpAddr,
+    /// Broker port; 0 picks a free one.
+    pub listen_port: u16,
+    /// NameServer port; 0 picks a free one.
+    pub namesrv_port: u16,
+    /// Whether a send to an unknown topic creates it.
+    pub auto_create_topic: bool,
+    /// Whether an unknown group is created by its first heartbeat.
+    pub auto_create_subscription_group: bool,
+    /// Upper bound of an automatically created topic's queues.
+    pub default_topic_queue_nums: i32,
+    /// When records are synced.
+    pub flush_disk_type: FlushDiskType,
+    /// Bound of the time to an asynchronous sync.
+    pub flush_interval_ms: i64,
+    /// How long SYNC_FLUSH waits before FLUSH_DISK_TIMEOUT.
+    pub sync_flush_timeout_ms: i64,
+    /// Bytes of one message's body.
+    pub max_message_size: i32,
+    /// Whether a pull at the end waits.
+    pub long_polling: bool,
+    /// Percent of memory up to which a partition counts as "in memory" for the first offset.
+    pub access_message_in_memory_max_ratio: i32,
+    /// Bytes of one pull's answer.
+    pub max_transfer_bytes: i32,
+    /// Messages of one pull's answer.
+    pub max_transfer_count: i32,
+    /// Silence after which a client counts as gone.
+    pub channel_expired_timeout_ms: i64,
+    /// Whether members hear of a change at once (code 40).
+    pub notify_consumer_ids_changed: bool,
+}
+
+/// Bounds of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionConfig {
+    /// A longer Kafka frame closes its connection.
+    pub request_max_bytes: i32,
+    /// Silence after which a Kafka connection is closed.
+    pub max_idle_ms: i64,
+    /// Kafka connections at once.
+    pub max_connections: i32,
+    /// Kafka connections of one address at once.
+    pub max_connections_per_ip: i32,
+}
+
+/// How often the log keeps house. Times in ms.
+#[derive(Clone, Copy, Debug)]
+pub struct HousekeepingConfig {
+    /// Between two looks for segments to delete.
+    pub retention_check_interval_ms: i64,
+    /// Between two writes of the recovery points.
+    pub flush_checkpoint_interval_ms: i64,
+    /// Between two writes of the log start offsets.
+    pub start_checkpoint_interval_ms: i64,
+    /// Between two writes of the high watermarks.
+    pub high_watermark_checkpoint_interval_ms: i64,
+    /// Idle time after which a producer's sequence state is forgotten.
+    pub producer_id_expiration_ms: i64,
+    /// Between two looks for forgotten producers.
+    pub producer_id_expiration_check_interval_ms: i64,
+}
+
+/// Everything that `duolog serve` needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The values themselves, for DescribeConfigs and topic defaults.
+    pub values: Values,
+    /// `node.id`.
+    pub node_id: i32,
+    /// The one log directory.
+    pub data_dir: PathBuf,
+    /// Kafka listeners.
+    pub listeners: Vec<Endpoint>,
+    /// What Metadata answers for each listener, in their order; `None`: the bound address.
+    pub advertised: Option<Vec<Endpoint>>,
+    /// Metrics and control.
+    pub http: (IpAddr, u16),
+    /// Whether `--control` opened `/gates` and `/events`.
+    pub control: bool,
+    /// Bounds of connections.
+    pub connections: ConnectionConfig,
+    /// Kafka groups.
+    pub group: GroupConfig,
+    /// RocketMQ side.
+    pub rocketmq: RocketmqConfig,
+    /// The log's housekeeping.
+    pub housekeeping: HousekeepingConfig,
+    /// Partitions of a topic created without a count.
+    pub num_partitions: i32,
+    /// Whether Metadata creates unknown topics.
+    pub auto_create_topics: bool,
+    /// Whether topics may be deleted.
+    pub delete_topics: bool,
+    /// Bound of one Fetch answer, whatever the client asks.
+    pub fetch_max_bytes: i32,
+    /// How RocketMQ groups show to Kafka tools.
+    pub group_listing: GroupListing,
+}
+
+impl Config {
+    /// Reads file, environment and flags.
+    ///
+    /// Errors when a key or value is unknown, not acted on, or not allowed on this address.
+    pub fn load(
+        args: &ServeArgs,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, StartConfigError> {
+        let mut values = Values::default();
+        if args.profile == Some(Profile::Fast) {
+            values.set_fast_profile()?;
+        }
+        if let Some(path) = &args.config {
+            values.set_from_file(path)?;
+        }
+        values.set_from_environment(environment)?;
+        for assignment in &args.assignments {
+            values.set_from_flag(assignment)?;
+        }
+        if let Some(path) = &args.data_dir {
+            values.set_data_dir(path)?;
+        }
+        Self::from_values(values, args.control)
+    }
+
+    fn from_values(values: Values, control: bool) -> Result<Self, StartConfigError> {
+        let dirs = values.set_value("log.dirs").or_else(|| values.set_value("log.dir"));
+        let dirs = dirs.map_or("duolog-data", |(dirs, _)| dirs);
+        if key::list(dirs).len() != 1 {
+            return Err(StartConfigError::SeveralLogDirs(dirs.to_owned()));
+        }
+        let data_dir = PathBuf::from(dirs);
+        let config = Self {
+            node_id: values.parse("node.id")?,
+            data_dir,
+            listeners: listener::parse("listeners", values.text("listeners").unwrap_or_default())?,
+            advertised: match values.text("advertised.listeners") {
+                Some(text) => Some(listener::parse("advertised.listeners", text)?),
+                None => None,
+            },
+            http: (listener::address(&values, "http.host")?, values.parse("http.port")?),
+            control,
+            connections: connections(&values)?,
+            group: group(&values)?,
+            rocketmq: rocketmq(&values)?,
+            housekeeping: housekeeping(&values)?,
+            num_partitions: values.parse("num.partitions")?,
+            auto_create_topics: values.parse("auto.create.topics.enable")?,
+            delete_topics: values.parse("delete.topic.enable")?,
+            fetch_max_bytes: values.parse("fetch.max.bytes")?,
+            group_listing: match values.text("rmq.group.listing") {
+                Some("typed") => GroupListing::Typed,
+                _ => GroupListing::Plain,
+            },
+            values,
+        };
+        // Also a default topic must resolve, or every first write would fail later.
+        topic::TopicConfig::resolve(&config.values, &topic::Overrides::new())?;
+        listener::check_exposure(&config)?;
+        Ok(config)
+    }
+}
+
+fn connections(values: &Values) -> Result<ConnectionConfig, ConfigError> {
+    Ok(ConnectionConfig {
+        request_max_bytes: values.parse("socket.request.max.bytes")?,
+        max_idle_ms: values.parse("connections.max.idle.ms")?,
+        max_connections: values.parse("max.connections")?,
+        max_connections_per_ip: values.parse("max.connections.per.ip")?,
+    })
+}
+
+fn group(values: &Values) -> Result<GroupConfig, ConfigError> {
+    Ok(GroupConfig {
+        initial_rebalance_delay_ms: values.parse("group.initial.rebalance.delay.ms")?,
+        min_session_timeout_ms: values.parse("group.min.session.timeout.ms")?,
+        max_session_timeout_ms: values.parse("group.max.session.timeout.ms")?,
+        max_size: values.parse("group.max.size")?,
+        offset_metadata_max_bytes: values.parse("offset.metadata.max.bytes")?,
+        offsets_retention_ms: values
+            .parse::<i64>("offsets.retention.minutes")?
+            .saturating_mul(60_000),
+        offsets_retention_check_interval_ms: values.parse("offsets.retention.check.interval.ms")?,
+        offsets_topic_partitions: values.parse("offsets.topic.num.partitions")?,
+        offsets_topic_segment_bytes: values.parse("offsets.topic.segment.bytes")?,
+    })
+}
+
+fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
+    let text = |name| values.text(name).unwrap_or_default().to_owned();
+    Ok(RocketmqConfig {
+        cluster_name: text("rocketmq.brokerClusterName"),
+        broker_name: text("rocketmq.brokerName"),
+        broker_ip: listener::address(values, "rocketmq.brokerIP1")?,
+        bind_address: listener::address(values, "rocketmq.bindAddress")?,
+        listen_port: values.parse("rocketmq.listenPort")?,
+        namesrv_port: values.parse("rocketmq.namesrvListenPort")?,
+        auto_create_topic: values.parse("rocketmq.autoCreateTopicEnable")?,
+        auto_create_subscription_group: values.parse("rocketmq.autoCreateSubscriptionGroup")?,
+        default_topic_queue_nums: values.parse("rocketmq.defaultTopicQueueNums")?,
+        flush_disk_type: match values.text("rocketmq.flushDiskType") {
+            Some("SYNC_FLUSH") => FlushDiskType::Sync,
+            _ => FlushDiskType::Async,
+        },
+        flush_interval_ms: values.parse("rocketmq.flushIntervalCommitLog")?,
+        sync_flush_timeout_ms: values.parse("rocketmq.syncFlushTimeout")?,
+        max_message_size: values.parse("rocketmq.maxMessageSize")?,
+        long_polling: values.parse("rocketmq.longPollingEnable")?,
+        access_message_in_memory_max_ratio: values
+            .parse("rocketmq.accessMessageInMemoryMaxRatio")?,
+        max_transfer_bytes: values.parse("rocketmq.maxTransferBytesOnMessageInMemory")?,
+        max_transfer_count: values.parse("rocketmq.maxTransferCountOnMessageInMemory")?,
+        channel_expired_timeout_ms: values.parse("rocketmq.channelExpiredTimeout")?,
+        notify_consumer_ids_changed: values.parse("rocketmq.notifyConsumerIdsChangedEnable")?,
+    })
+}
+
+fn housekeeping(values: &Values) -> Result<HousekeepingConfig, ConfigError> {
+    Ok(HousekeepingConfig {
+        retention_check_interval_ms: values.parse("log.retention.check.interval.ms")?,
+        flush_checkpoint_interval_ms: values.parse("log.flush.offset.checkpoint.interval.ms")?,
+        start_checkpoint_interval_ms: values
+            .parse("log.flush.start.offset.checkpoint.interval.ms")?,
+        high_watermark_checkpoint_interval_ms: values
+            .parse("replica.high.watermark.checkpoint.interval.ms")?,
+        producer_id_expiration_ms: values.parse("producer.id.expiration.ms")?,
+        producer_id_expiration_check_interval_ms: values
+            .parse("producer.id.expiration.check.interval.ms")?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+use super::*;
+
+#[test]
+fn every_line_of_the_tables_is_read_once() {
+    for table in [
+        include_str!("../kafka.tsv"),
+        include_str!("../rocketmq.tsv"),
+        include_str!("../topic.tsv"),
+    ] {
+        let lines: Vec<_> = table.lines().filter(|line| !line.starts_with('#')).collect();
+        let keys: Vec<_> = parse_table(table).collect();
+        assert_eq!(keys.len(), lines.len());
+    }
+    for keys in [broker_keys(), topic_keys()] {
+        assert!(keys.windows(2).all(|pair| pair[0].name < pair[1].name), "sorted, no doubles");
+    }
+}
+
+#[test]
+fn every_default_passes_its_own_check() {
+    for key in broker_keys().iter().chain(topic_keys()) {
+        if let Some(default) = key.default {
+            assert_eq!(key.check(default), Ok(()), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn a_topics_defaults_name_known_broker_keys() {
+    for key in topic_keys() {
+        for synonym in &key.synonyms {
+            assert!(broker_key(synonym).is_some(), "{synonym}");
+        }
+    }
+}
+
+#[test]
+fn values_are_checked_for_type_range_and_effect() {
+    let refused = |name: &str, value: &str| {
+        let key = broker_key(name).or_else(|| topic_key(name)).expect("a known key");
+        key.check(value).expect_err(value)
+    };
+    assert_eq!(refused("num.partitions", "many"), "Not a number of type INT");
+    assert_eq!(refused("num.partitions", "0"), "Value must be at least 1");
+    assert_eq!(refused("rocketmq.listenPort", "65536"), "Value must be no more than 65535");
+    assert_eq!(refused("auto.create.topics.enable", "yes"), {
+        "Expected value to be either true or false"
+    });
+    assert_eq!(refused("cleanup.policy", "delete,shrink"), {
+        "String must be one of: compact, delete"
+    });
+    assert_eq!(refused("rocketmq.brokerName", ""), "String must be non-empty");
+    assert!(refused("rocketmq.aclEnable", "true").contains("its default false"));
+    assert!(refused("compression.gzip.level", "5").contains("its default -1"));
+}
+
+#[test]
+fn a_misspelt_key_finds_its_nearest() {
+    assert_eq!(nearest(broker_keys(), "num.partition"), Some("num.partitions"));
+    assert_eq!(nearest(broker_keys(), "rocketmq.brokername"), Some("rocketmq.brokerName"));
+    assert_eq!(nearest(broker_keys(), "zzz"), None);
+}

@@ -1,0 +1,150 @@
+//! Listener addresses, and which of them may be open without security.
+
+use std::net::IpAddr;
+
+use super::Config;
+use super::values::Values;
+
+/// One `PLAINTEXT://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Host name or address; empty for every address of the machine.
+    pub host: String,
+    /// Port; 0 picks a free one.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// The host to bind to.
+    pub fn bind_host(&self) -> &str {
+        if self.host.is_empty() { "0.0.0.0" } else { &self.host }
+    }
+}
+
+/// An address that cannot or may not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenerError {
+    /// The list has no entry.
+    #[error("expected at least one listener in {0}")]
+    None(&'static str),
+    /// Not a listener.
+    #[error("expected PLAINTEXT://host:port in {key}, got {text:?}")]
+    NotAListener {
+        /// The key.
+        key: &'static str,
+        /// The entry.
+        text: String,
+    },
+    /// A security protocol that does not exist yet.
+    #[error("listener {text:?} in {key}: only PLAINTEXT is supported yet")]
+    NotPlaintext {
+        /// The key.
+        key: &'static str,
+        /// The entry.
+        text: String,
+    },
+    /// A name where routes and ids need an address.
+    #[error("expected an IP address in {key}, got {text:?}")]
+    NotAnAddress {
+        /// The key.
+        key: &'static str,
+        /// The value.
+        text: String,
+    },
+    /// An open door to the network.
+    #[error(
+        "{key} {address} is reachable from other machines and has no security; \
+         set allow.insecure.listeners=true to open it all the same"
+    )]
+    Insecure {
+        /// The key.
+        key: &'static str,
+        /// The address.
+        address: String,
+    },
+    /// Clients would be told an address they cannot connect to.
+    #[error("{key} {address} is no address that clients can connect to; set {set}")]
+    NotConnectable {
+        /// The key.
+        key: &'static str,
+        /// The address.
+        address: String,
+        /// What to set.
+        set: &'static str,
+    },
+    /// One advertised address per listener.
+    #[error("expected {expected} addresses in advertised.listeners, got {actual}")]
+    AdvertisedCount {
+        /// The listeners.
+        expected: usize,
+        /// The advertised ones.
+        actual: usize,
+    },
+}
+
+/// Reads a list of listeners.
+pub fn parse(key: &'static str, text: &str) -> Result<Vec<Endpoint>, ListenerError> {
+    let entries = super::key::list(text);
+    if entries.is_empty() {
+        return Err(ListenerError::None(key));
+    }
+    entries.into_iter().map(|entry| parse_one(key, entry)).collect()
+}
+
+fn parse_one(key: &'static str, text: &str) -> Result<Endpoint, ListenerError> {
+    let not_a_listener = || ListenerError::NotAListener { key, text: text.to_owned() };
+    let (protocol, address) = text.split_once("://").ok_or_else(not_a_listener)?;
+    if !protocol.eq_ignore_ascii_case("PLAINTEXT") {
+        return Err(ListenerError::NotPlaintext { key, text: text.to_owned() });
+    }
+    let (host, port) = address.rsplit_once(':').ok_or_else(not_a_listener)?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let port = port.parse().map_err(|_| not_a_listener())?;
+    Ok(Endpoint { host: host.to_owned(), port })
+}
+
+/// Reads one IP address.
+pub fn address(values: &Values, key: &'static str) -> Result<IpAddr, ListenerError> {
+    let text = values.text(key).unwrap_or_default();
+    text.parse().map_err(|_| ListenerError::NotAnAddress { key, text: text.to_owned() })
+}
+
+/// Refuses addresses beyond loopback, unless they are allowed by name, and unreachable ones.
+pub fn check_exposure(config: &Config) -> Result<(), super::StartConfigError> {
+    let allowed: bool = config.values.parse("allow.insecure.listeners")?;
+    let kafka = config.listeners.iter().map(|endpoint| ("listeners", endpoint.bind_host()));
+    let bind = config.rocketmq.bind_address.to_string();
+    let http = config.http.0.to_string();
+    for (key, host) in kafka.chain([("rocketmq.bindAddress", &*bind), ("http.host", &*http)]) {
+        if !allowed && !is_loopback(host) {
+            return Err(ListenerError::Insecure { key, address: host.to_owned() }.into());
+        }
+    }
+    let shown = config.advertised.as_ref().unwrap_or(&config.listeners);
+    if shown.len() != config.listeners.len() {
+        let (expected, actual) = (config.listeners.len(), shown.len());
+        return Err(ListenerError::AdvertisedCount { expected, actual }.into());
+    }
+    for endpoint in shown {
+        if is_unspecified(endpoint.bind_host()) {
+            let address = endpoint.bind_host().to_owned();
+            let set = "advertised.listeners";
+            return Err(ListenerError::NotConnectable { key: "listeners", address, set }.into());
+        }
+    }
+    if config.rocketmq.broker_ip.is_unspecified() {
+        let address = config.rocketmq.broker_ip.to_string();
+        let (key, set) = ("rocketmq.brokerIP1", "it to this machine's address");
+        return Err(ListenerError::NotConnectable { key, address, set }.into());
+    }
+    Ok(())
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_unspecified(host: &str) -> bool {
+    host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified())
+}

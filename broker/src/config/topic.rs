@@ -1,0 +1,174 @@
+//! A topic's configuration: its own overrides over the node's defaults.
+
+use std::collections::BTreeMap;
+
+use super::key::{self, Key};
+use super::values::{ConfigError, Values};
+
+/// What a topic itself sets, by key name; checked before it is stored.
+pub type Overrides = BTreeMap<String, String>;
+
+/// Whose clock stamps a record (`message.timestamp.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimestampType {
+    /// The producer's; stored as sent.
+    CreateTime,
+    /// The node's at append; rewrites the batch's timestamps and CRC.
+    LogAppendTime,
+}
+
+/// What happens to old data (`cleanup.policy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cleanup {
+    /// Segments past `retention.ms` or `retention.bytes` go.
+    pub delete: bool,
+    /// The newest record of each key stays.
+    pub compact: bool,
+}
+
+/// Every setting of one topic, resolved. Times in ms, sizes in bytes; -1 is "no limit" where noted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopicConfig {
+    /// A segment rolls before it grows past this.
+    pub segment_bytes: i32,
+    /// A segment rolls when its first record is older than this.
+    pub segment_ms: i64,
+    /// Bound of an index file.
+    pub segment_index_bytes: i32,
+    /// Bytes of log between two index entries.
+    pub index_interval_bytes: i32,
+    /// Age at which a segment may go; -1: never.
+    pub retention_ms: i64,
+    /// Size of the partition beyond which its oldest segments go; -1: never.
+    pub retention_bytes: i64,
+    /// Time between a file's renaming to `.deleted` and its removal.
+    pub file_delete_delay_ms: i64,
+    /// Delete, compact or both.
+    pub cleanup: Cleanup,
+    /// Records after which the log is synced; 1: every acknowledgement follows the sync.
+    pub flush_messages: i64,
+    /// Age at which appended records are synced; `i64::MAX`: left to the page cache.
+    pub flush_ms: i64,
+    /// The largest record batch accepted from Kafka producers.
+    pub max_message_bytes: i32,
+    /// Whose clock stamps a record.
+    pub timestamp_type: TimestampType,
+    /// How far in the past a CreateTime may be.
+    pub timestamp_before_max_ms: i64,
+    /// How far in the future a CreateTime may be.
+    pub timestamp_after_max_ms: i64,
+    /// Replicas that acks=all needs.
+    pub min_insync_replicas: i32,
+    /// RocketMQ's permission bits: 4 read, 2 write, 1 inherit.
+    pub rmq_perm: i32,
+    /// Queues shown to RocketMQ readers; `None`: all partitions.
+    pub rmq_read_queues: Option<i32>,
+    /// Queues shown to RocketMQ writers; `None`: all partitions.
+    pub rmq_write_queues: Option<i32>,
+    /// RocketMQ's `message.type`.
+    pub message_type: String,
+}
+
+/// Checks one override as IncrementalAlterConfigs and CreateTopics do.
+///
+/// Errors with Kafka's text for the client.
+pub fn check_override(name: &str, value: &str) -> Result<(), String> {
+    let Some(key) = key::topic_key(name) else {
+        let nearest = key::nearest(key::topic_keys(), name);
+        let hint = nearest.map(|key| format!("; did you mean {key}?")).unwrap_or_default();
+        return Err(format!("Unknown topic config name: {name}{hint}"));
+    };
+    key.check(value)
+        .map_err(|reason| format!("Invalid value {value} for configuration {name}: {reason}"))
+}
+
+/// The value that `key` has on this node when the topic does not set it.
+pub fn default_value(values: &Values, key: &Key) -> Option<String> {
+    for synonym in &key.synonyms {
+        let Some((value, _)) = values.set_value(synonym) else { continue };
+        let unit = unit_ms(synonym);
+        return match value.trim().parse::<i64>() {
+            Ok(number) if unit != 1 && number >= 0 => Some(number.saturating_mul(unit).to_string()),
+            _ => Some(value.to_owned()),
+        };
+    }
+    key.default.map(str::to_owned)
+}
+
+/// What one unit of a broker key is in the unit of the topic key that it gives the default of.
+fn unit_ms(broker_key: &str) -> i64 {
+    if broker_key.ends_with(".hours") {
+        3_600_000
+    } else if broker_key.ends_with(".minutes") {
+        60_000
+    } else {
+        1
+    }
+}
+
+impl TopicConfig {
+    /// Resolves every setting: `overrides`, else the node's `values`, else Kafka's default.
+    ///
+    /// Errors: `InvalidValue`, which [`check_override`] excludes for stored overrides.
+    pub fn resolve(values: &Values, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let read = Resolver { values, overrides };
+        let policies = read.text("cleanup.policy")?;
+        let policies = key::list(&policies);
+        Ok(Self {
+            segment_bytes: read.parse("segment.bytes")?,
+            segment_ms: read.parse("segment.ms")?,
+            segment_index_bytes: read.parse("segment.index.bytes")?,
+            index_interval_bytes: read.parse("index.interval.bytes")?,
+            retention_ms: read.parse("retention.ms")?,
+            retention_bytes: read.parse("retention.bytes")?,
+            file_delete_delay_ms: read.parse("file.delete.delay.ms")?,
+            cleanup: Cleanup {
+                delete: policies.contains(&"delete"),
+                compact: policies.contains(&"compact"),
+            },
+            flush_messages: read.parse("flush.messages")?,
+            flush_ms: read.parse("flush.ms")?,
+            max_message_bytes: read.parse("max.message.bytes")?,
+            timestamp_type: match read.text("message.timestamp.type")?.as_str() {
+                "LogAppendTime" => TimestampType::LogAppendTime,
+                _ => TimestampType::CreateTime,
+            },
+            timestamp_before_max_ms: read.parse("message.timestamp.before.max.ms")?,
+            timestamp_after_max_ms: read.parse("message.timestamp.after.max.ms")?,
+            min_insync_replicas: read.parse("min.insync.replicas")?,
+            rmq_perm: read.parse("rmq.perm")?,
+            rmq_read_queues: Some(read.parse("rmq.read.queues")?).filter(|queues| *queues >= 0),
+            rmq_write_queues: Some(read.parse("rmq.write.queues")?).filter(|queues| *queues >= 0),
+            message_type: read.text("message.type")?,
+        })
+    }
+}
+
+struct Resolver<'a> {
+    values: &'a Values,
+    overrides: &'a Overrides,
+}
+
+impl Resolver<'_> {
+    fn text(&self, name: &'static str) -> Result<String, ConfigError> {
+        if let Some(value) = self.overrides.get(name) {
+            return Ok(value.clone());
+        }
+        key::topic_key(name).and_then(|key| default_value(self.values, key)).ok_or_else(|| {
+            ConfigError::UnknownKey { key: name.to_owned(), origin: "topic".into(), nearest: None }
+        })
+    }
+
+    fn parse<T: std::str::FromStr>(&self, name: &'static str) -> Result<T, ConfigError> {
+        let value = self.text(name)?;
+        value.trim().parse().map_err(|_| ConfigError::InvalidValue {
+            key: name,
+            value: value.clone(),
+            origin: "topic".to_owned(),
+            reason: format!("expected a value of type {}", std::any::type_name::<T>()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
