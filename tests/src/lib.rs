@@ -1,1 +1,8 @@
-//! tests
+//! What the black-box tests stand on: the built `duolog` executable as a process, connections that speak raw frames of
+//! both protocols, and the stock clients and command line tools.
+
+pub mod wait;
+
+pub mod cluster;
+pub mod raw_client;
+pub mod stock;

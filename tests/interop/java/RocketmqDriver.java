@@ -1,0 +1,278 @@
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.PullStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyContext;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendCallback;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+/** The stock Java client of RocketMQ under command: RocketmqDriver NAMESRV, commands on standard input (see Wire). */
+final class RocketmqDriver {
+  /** The max offset of a queue as the broker answers it. */
+  interface MaxOffset {
+    long of(MessageQueue queue) throws Exception;
+  }
+
+  private static final int NEVER = Integer.MAX_VALUE;
+
+  private final String namesrv;
+  private final Map<String, DefaultMQProducer> producers = new HashMap<>();
+  private final Map<String, List<CompletableFuture<SendResult>>> sends = new HashMap<>();
+  private final Map<String, List<Message>> batches = new HashMap<>();
+  private final Map<String, DefaultMQPushConsumer> members = new HashMap<>();
+  private DefaultMQPullConsumer pull;
+
+  private RocketmqDriver(String namesrv) {
+    this.namesrv = namesrv;
+  }
+
+  public static void main(String[] args) throws Exception {
+    RocketmqDriver driver = new RocketmqDriver(args[0]);
+    Wire.serve(driver::handle);
+    System.exit(0);
+  }
+
+  private void handle(String verb, Wire.Args args) throws Exception {
+    switch (verb) {
+      case "producer": producer(args); break;
+      case "send": send(args); break;
+      case "flush": flush(args.need("id")); break;
+      case "close": producers.remove(args.need("id")).shutdown(); break;
+      case "read": read(args); break;
+      case "join": join(args); break;
+      case "assignment":
+        Wire.print(new Wire.Json().put("partitions", assigned(members.get(args.need("name")))));
+        break;
+      case "leave": members.remove(args.need("name")).shutdown(); break;
+      default: throw new IllegalArgumentException("no such command: " + verb);
+    }
+  }
+
+  /** producer id= [compression=none|zlib|lz4|zstd]: clients without the choice know zlib only. */
+  private void producer(Wire.Args args) throws Exception {
+    String id = args.need("id");
+    String compression = args.or("compression", "none");
+    if (!compression.equals("none")) {
+      System.setProperty("rocketmq.message.compressType", compression.toUpperCase());
+    }
+    DefaultMQProducer producer = new DefaultMQProducer("producer_" + id);
+    producer.setNamesrvAddr(namesrv);
+    producer.setInstanceName(id);
+    producer.setSendMsgTimeout(10_000);
+    if (compression.equals("none")) {
+      producer.setCompressMsgBodyOverHowmuch(NEVER);
+    }
+    producer.start();
+    producers.put(id, producer);
+    sends.put(id, new ArrayList<>());
+    batches.put(id, new ArrayList<>());
+  }
+
+  /** send id= topic= [queue=] [mode=sync|async|oneway|batch] body=hex [tags=] [keys=hex] [flag=] [p=hexname:hex]... */
+  private void send(Wire.Args args) {
+    String id = args.need("id");
+    DefaultMQProducer producer = producers.get(id);
+    CompletableFuture<SendResult> result = new CompletableFuture<>();
+    String mode = args.or("mode", "sync");
+    try {
+      Message message = message(args);
+      if (mode.equals("batch")) {
+        batches.get(id).add(message);
+        return; // sent by `flush`
+      }
+      MessageQueue queue = queue(producer, args.need("topic"), args.or("queue", null));
+      switch (mode) {
+        case "sync":
+          result.complete(queue == null ? producer.send(message)
+              : producer.send(message, (queues, message_, wanted) -> queues.get(queues.indexOf(wanted)), queue));
+          break;
+        case "async":
+          producer.send(message, queue, new SendCallback() {
+            @Override
+            public void onSuccess(SendResult sent) {
+              result.complete(sent);
+            }
+
+            @Override
+            public void onException(Throwable e) {
+              result.completeExceptionally(e);
+            }
+          });
+          result.get();
+          break;
+        case "oneway":
+          producer.sendOneway(message, queue);
+          return;
+        default: throw new IllegalArgumentException("no such mode: " + mode);
+      }
+    } catch (Exception e) {
+      result.completeExceptionally(e);
+    }
+    sends.get(id).add(result);
+  }
+
+  private static Message message(Wire.Args args) {
+    Message message = new Message(args.need("topic"), args.bytes("body"));
+    if (args.or("tags", null) != null) {
+      message.setTags(args.need("tags"));
+    }
+    if (args.or("keys", null) != null) {
+      message.setKeys(Wire.text(args.need("keys")));
+    }
+    message.setFlag(args.number("flag", 0));
+    for (String pair : args.all("p")) {
+      String[] parts = pair.split(":", -1);
+      message.putUserProperty(Wire.text(parts[0]), Wire.text(parts[1]));
+    }
+    return message;
+  }
+
+  private static MessageQueue queue(DefaultMQProducer producer, String topic, String queueId) throws Exception {
+    if (queueId == null) {
+      return null;
+    }
+    for (MessageQueue queue : producer.fetchPublishMessageQueues(topic)) {
+      if (queue.getQueueId() == Integer.parseInt(queueId)) {
+        return queue;
+      }
+    }
+    throw new IllegalArgumentException(topic + " has no queue " + queueId);
+  }
+
+  /**
+   * flush id=: sends the waiting batch to queue 0; one line for each answered send since the last flush,
+   * in the order of the sends, the batch last. A oneway send has no line.
+   */
+  private void flush(String id) throws Exception {
+    List<Message> batch = batches.put(id, new ArrayList<>());
+    if (!batch.isEmpty()) {
+      MessageQueue queue = queue(producers.get(id), batch.get(0).getTopic(), "0");
+      sends.get(id).add(CompletableFuture.completedFuture(producers.get(id).send(batch, queue)));
+    }
+    for (CompletableFuture<SendResult> sent : sends.put(id, new ArrayList<>())) {
+      Wire.Json line = new Wire.Json();
+      try {
+        SendResult at = sent.get();
+        line.put("partition", at.getMessageQueue().getQueueId()).put("offset", at.getQueueOffset())
+            .put("status", at.getSendStatus()).put("msgId", at.getMsgId()).put("offsetMsgId", at.getOffsetMsgId());
+      } catch (java.util.concurrent.ExecutionException e) {
+        line.put("failed", e.getCause().toString());
+      }
+      Wire.print(line);
+    }
+  }
+
+  /** read topic= [via=pull|lite] [timeout=ms]: every message below the max offsets of now, queue by queue. */
+  private void read(Wire.Args args) throws Exception {
+    long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+    try (Puller puller = puller(args.or("via", "pull"))) {
+      for (MessageQueue queue : puller.queues(args.need("topic"))) {
+        puller.read(queue, deadline, message -> Wire.print(json(message)));
+      }
+    }
+  }
+
+  private DefaultMQPullConsumer pull() throws Exception {
+    if (pull == null) {
+      pull = new DefaultMQPullConsumer("pull_reader");
+      pull.setNamesrvAddr(namesrv);
+      pull.setInstanceName("pull");
+      pull.start();
+    }
+    return pull;
+  }
+
+  private Puller puller(String via) throws Exception {
+    DefaultMQPullConsumer consumer = pull();
+    if (via.equals("lite")) {
+      MaxOffset maxOffset = consumer::maxOffset;
+      return (Puller) Class.forName("LitePuller")
+          .getDeclaredConstructor(String.class, String.class, MaxOffset.class)
+          .newInstance(namesrv, "lite", maxOffset);
+    }
+    return new Puller() {
+      @Override
+      public Iterable<MessageQueue> queues(String topic) throws Exception {
+        return consumer.fetchSubscribeMessageQueues(topic);
+      }
+
+      @Override
+      public void read(MessageQueue queue, long deadlineNanos, Sink sink) throws Exception {
+        long end = consumer.maxOffset(queue);
+        for (long next = consumer.minOffset(queue); next < end; ) {
+          PullResult result = consumer.pull(queue, "*", next, 32);
+          if (result.getPullStatus() == PullStatus.FOUND) {
+            result.getMsgFoundList().forEach(sink::take);
+          } else if (result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
+            throw new IllegalStateException(queue + ": " + result + " at offset " + next + " of " + end);
+          }
+          next = result.getNextBeginOffset();
+        }
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  /** join name= group= topic= [tags=*] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come as events. */
+  private void join(Wire.Args args) throws Exception {
+    String name = args.need("name");
+    AllocateMessageQueueStrategy strategy = args.or("strategy", "AVG").equals("CIRCLE")
+        ? new AllocateMessageQueueAveragelyByCircle() : new AllocateMessageQueueAveragely();
+    DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(args.need("group"), null, strategy);
+    consumer.setNamesrvAddr(namesrv);
+    consumer.setInstanceName(name);
+    consumer.setConsumeFromWhere(args.or("from", "FIRST").equals("FIRST")
+        ? ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET : ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
+    consumer.setHeartbeatBrokerInterval(args.number("heartbeat", 1_000));
+    consumer.setPollNameServerInterval(args.number("route", 1_000));
+    consumer.setPersistConsumerOffsetInterval(args.number("persist", 500));
+    consumer.subscribe(args.need("topic"), args.or("tags", "*"));
+    consumer.registerMessageListener(new MessageListenerConcurrently() {
+      @Override
+      public ConsumeConcurrentlyStatus consumeMessage(List<MessageExt> found, ConsumeConcurrentlyContext context) {
+        for (MessageExt message : found) {
+          Wire.print(json(message).put("event", "record").put("member", name));
+        }
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+      }
+    });
+    consumer.start();
+    members.put(name, consumer);
+  }
+
+  private static List<String> assigned(DefaultMQPushConsumer consumer) {
+    return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet().stream()
+        .filter(queue -> !queue.getTopic().startsWith("%RETRY%")).sorted()
+        .map(queue -> queue.getTopic() + "-" + queue.getQueueId()).collect(Collectors.toList());
+  }
+
+  private static Wire.Json json(MessageExt message) {
+    return new Wire.Json().put("topic", message.getTopic()).put("partition", message.getQueueId())
+        .put("offset", message.getQueueOffset()).put("value", Wire.hex(message.getBody()))
+        .put("tags", message.getTags()).put("keys", message.getKeys())
+        .put("properties", new TreeMap<>(message.getProperties()))
+        .put("flag", message.getFlag()).put("sysFlag", message.getSysFlag())
+        .put("reconsumeTimes", message.getReconsumeTimes()).put("msgId", message.getMsgId())
+        .put("bornTimestamp", message.getBornTimestamp()).put("storeTimestamp", message.getStoreTimestamp())
+        .put("bornHost", message.getBornHost()).put("storeHost", message.getStoreHost());
+  }
+}

@@ -1,0 +1,213 @@
+"""librdkafka (confluent-kafka) under command: driver.py BOOTSTRAP, commands on standard input.
+
+The line protocol and the commands are those of tests/interop/java/KafkaDriver.java.
+"""
+import json
+import sys
+import threading
+import time
+
+from confluent_kafka import (OFFSET_BEGINNING, TIMESTAMP_CREATE_TIME, Consumer,
+                             KafkaException, Producer, TopicPartition)
+
+output_lock = threading.Lock()
+
+
+def emit(line):
+    with output_lock:
+        print(json.dumps(line), flush=True)
+
+
+def hexed(data):
+    return None if data is None else data.hex()
+
+
+def text(hex_text):
+    return bytes.fromhex(hex_text).decode()
+
+
+class Args:
+    """The key=value words of a command; a key may come more than once."""
+
+    def __init__(self, line):
+        self.words = [tuple(word.split("=", 1)) for word in line.split(" ") if "=" in word]
+
+    def all(self, key):
+        return [value for name, value in self.words if name == key]
+
+    def get(self, key, fallback=None):
+        return next(iter(self.all(key)), fallback)
+
+    def need(self, key):
+        if self.get(key) is None:
+            raise ValueError(f"the command lacks {key}=")
+        return self.get(key)
+
+    def bytes(self, key):
+        return None if self.get(key) is None else bytes.fromhex(self.get(key))
+
+    def config(self, **defaults):
+        own = {name[2:]: value for name, value in self.words if name.startswith("c.")}
+        return {**{name.replace("_", "."): value for name, value in defaults.items()}, **own}
+
+
+def described(message):
+    kind, timestamp = message.timestamp()
+    headers = [[name.encode().hex(), hexed(value)] for name, value in message.headers() or []]
+    return {"topic": message.topic(), "partition": message.partition(),
+            "offset": message.offset(), "timestamp": timestamp,
+            "timestampType": "CreateTime" if kind == TIMESTAMP_CREATE_TIME else "LogAppendTime",
+            "key": hexed(message.key()), "value": hexed(message.value()), "headers": headers}
+
+
+class Member(threading.Thread):
+    """One consumer of a group, polled by its own thread."""
+
+    def __init__(self, name, config, topics):
+        super().__init__(name=name, daemon=True)
+        self.consumer = Consumer(config)
+        self.leaving = threading.Event()
+        self.failure = None
+        self.consumer.subscribe(topics)
+
+    def run(self):
+        try:
+            while not self.leaving.is_set():
+                message = self.consumer.poll(0.05)
+                if message is None:
+                    continue
+                if message.error():
+                    raise KafkaException(message.error())
+                emit({**described(message), "event": "record", "member": self.name})
+        except KafkaException as error:
+            self.failure = error
+        finally:
+            self.consumer.close()
+
+    def assigned(self):
+        if self.failure:
+            raise self.failure
+        return [f"{p.topic}-{p.partition}" for p in self.consumer.assignment()]
+
+    def leave(self):
+        self.leaving.set()
+        self.join()
+        if self.failure:
+            raise self.failure
+
+
+class Driver:
+    def __init__(self, bootstrap):
+        self.bootstrap = bootstrap
+        self.producers, self.sends, self.members = {}, {}, {}
+
+    def producer(self, args):
+        """producer id= [compression=] [c.CONFIG=]: records wait for `flush`, so that they share batches."""
+        config = args.config(linger_ms="60000", batch_size="1000000")
+        config.update({"bootstrap.servers": self.bootstrap,
+                       "compression.type": args.get("compression", "none")})
+        self.producers[args.need("id")] = Producer(config)
+        self.sends[args.need("id")] = []
+
+    def send(self, args):
+        """send id= topic= [partition=] [ts=] [key=hex] [value=hex] [h=hexname:hexvalue|-]..."""
+        headers = []
+        for pair in args.all("h"):
+            name, value = pair.split(":")
+            headers.append((text(name), None if value == "-" else bytes.fromhex(value)))
+        results = self.sends[args.need("id")]
+        at = len(results)
+        results.append({"failed": "no delivery report"})
+
+        def delivered(error, message):
+            results[at] = {"failed": str(error)} if error else {
+                "partition": message.partition(), "offset": message.offset(),
+                "timestamp": message.timestamp()[1]}
+
+        where = {} if args.get("partition") is None else {"partition": int(args.get("partition"))}
+        when = {} if args.get("ts") is None else {"timestamp": int(args.get("ts"))}
+        self.producers[args.need("id")].produce(
+            args.need("topic"), value=args.bytes("value"), key=args.bytes("key"), headers=headers,
+            on_delivery=delivered, **where, **when)
+
+    def flush(self, args):
+        """flush id=: one line for each send since the last flush, in the order of the sends."""
+        left = self.producers[args.need("id")].flush(120)
+        if left:
+            raise TimeoutError(f"{left} records were not delivered in time")
+        for result in self.sends[args.need("id")]:
+            emit(result)
+        self.sends[args.need("id")] = []
+
+    def close(self, args):
+        self.producers.pop(args.need("id"))
+
+    def read(self, args):
+        """read topic= [timeout=ms] [c.CONFIG=]: every record below the end of now, from the beginning."""
+        config = args.config(group_id="unused", enable_auto_commit="false")
+        consumer = Consumer({**config, "bootstrap.servers": self.bootstrap})
+        try:
+            self.read_all(consumer, args)
+        finally:
+            consumer.close()
+
+    def read_all(self, consumer, args):
+        topic = args.need("topic")
+        deadline = time.monotonic() + int(args.get("timeout", "30000")) / 1000
+        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        ends = {}
+        for partition in partitions:
+            watermarks = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+            ends[partition] = watermarks[1]
+        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+        left = {partition for partition, end in ends.items() if end > 0}
+        while left:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not everything below {ends} came in time")
+            message = consumer.poll(0.1)
+            if message is None:
+                # Positions pass what is not delivered, such as control records.
+                for at in consumer.position([TopicPartition(topic, p) for p in left]):
+                    if at.offset >= ends[at.partition]:
+                        left.discard(at.partition)
+                continue
+            if message.error():
+                raise KafkaException(message.error())
+            emit(described(message))
+            if message.offset() + 1 >= ends[message.partition()]:
+                left.discard(message.partition())
+
+    def join(self, args):
+        """join name= group= topics=a,b [c.CONFIG=]: a member polled by its own thread; records come as events."""
+        config = args.config(auto_offset_reset="earliest", auto_commit_interval_ms="200")
+        config.update({"bootstrap.servers": self.bootstrap, "group.id": args.need("group")})
+        member = Member(args.need("name"), config, args.need("topics").split(","))
+        self.members[args.need("name")] = member
+        member.start()
+
+    def assignment(self, args):
+        emit({"partitions": self.members[args.need("name")].assigned()})
+
+    def leave(self, args):
+        self.members.pop(args.need("name")).leave()
+
+
+VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave")
+
+
+def main():
+    driver = Driver(sys.argv[1])
+    for line in sys.stdin:
+        verb, _, rest = line.rstrip("\n").partition(" ")
+        try:
+            if verb not in VERBS:
+                raise ValueError(f"no such command: {verb}")
+            getattr(driver, verb)(Args(rest))
+            if verb != "send":  # `flush` tells how it ended
+                emit({"done": True})
+        except Exception as error:  # the other side of the pipe judges it
+            emit({"error": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    main()

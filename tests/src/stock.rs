@@ -1,0 +1,315 @@
+//! The stock clients and command line tools, each as a process of its own.
+//!
+//! `scripts/setup` provides them below `target/interop`. A [`Driver`] runs one client version under command; the
+//! commands are documented in the drivers themselves (`tests/interop`).
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+use crate::wait;
+
+/// For one command of a driver, however slow the machine.
+const CALL_LIMIT: Duration = Duration::from_secs(180);
+/// For one run of a command line tool.
+const TOOL_LIMIT: Duration = Duration::from_secs(120);
+/// RocketMQ clients before 5.0 reach into NIO buffers, which JDK 17 allows only by name.
+const OPEN_NIO: &str = "--add-opens=java.base/java.nio=ALL-UNNAMED";
+
+/// A stock client library in one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Client {
+    Kafka431,
+    Kafka282,
+    Librdkafka,
+    Rocketmq550,
+    Rocketmq498,
+    Rocketmq440,
+}
+
+impl Client {
+    pub const KAFKA: [Self; 3] = [Self::Kafka431, Self::Kafka282, Self::Librdkafka];
+    pub const ROCKETMQ: [Self; 3] = [Self::Rocketmq550, Self::Rocketmq498, Self::Rocketmq440];
+
+    /// Name and version, as the folder below `target/interop` is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kafka431 => "kafka-4.3.1",
+            Self::Kafka282 => "kafka-2.8.2",
+            Self::Librdkafka => "librdkafka",
+            Self::Rocketmq550 => "rocketmq-5.5.0",
+            Self::Rocketmq498 => "rocketmq-4.9.8",
+            Self::Rocketmq440 => "rocketmq-4.4.0",
+        }
+    }
+
+    pub fn speaks_kafka(self) -> bool {
+        Self::KAFKA.contains(&self)
+    }
+
+    /// What its producer can compress with.
+    pub fn compressions(self) -> &'static [&'static str] {
+        match self {
+            Self::Kafka431 | Self::Kafka282 | Self::Librdkafka => {
+                &["none", "gzip", "snappy", "lz4", "zstd"]
+            }
+            Self::Rocketmq550 | Self::Rocketmq498 => &["none", "zlib", "lz4", "zstd"],
+            Self::Rocketmq440 => &["none", "zlib"],
+        }
+    }
+
+    fn command(self) -> Command {
+        match self {
+            Self::Librdkafka => {
+                let mut command = Command::new(interop().join("venv/bin/python"));
+                command.arg(workspace().join("tests/interop/python/driver.py"));
+                command
+            }
+            Self::Kafka431 | Self::Kafka282 => java(self.name(), "KafkaDriver"),
+            Self::Rocketmq550 | Self::Rocketmq498 | Self::Rocketmq440 => {
+                java(self.name(), "RocketmqDriver")
+            }
+        }
+    }
+}
+
+/// `target/interop` of this workspace, completed by `scripts/setup` before its first use.
+pub fn interop() -> &'static Path {
+    static INTEROP: OnceLock<PathBuf> = OnceLock::new();
+    INTEROP.get_or_init(|| {
+        let setup = workspace().join("scripts/setup");
+        let done = Command::new(&setup).stdin(Stdio::null()).status().expect("scripts/setup runs");
+        assert!(done.success(), "scripts/setup: {done}");
+        let interop = workspace().join("target/interop");
+        // What RocketMQ clients write to the user's home: logs.
+        fs::create_dir_all(interop.join("home")).expect("a folder below target");
+        interop
+    })
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root")
+}
+
+/// `java` with the class path of that client version, quick to start and small.
+fn java(version: &str, main_class: &str) -> Command {
+    let folder = interop().join(version);
+    let jars = fs::read_to_string(folder.join("classpath.txt")).expect("a class path");
+    let mut command = Command::new("java");
+    command
+        .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms32m", "-Xmx256m", OPEN_NIO])
+        .arg(format!("-Duser.home={}", interop().join("home").display()))
+        .arg(format!("-Drocketmq.home.dir={}", interop().join("home").display()))
+        .arg(format!(
+            "-Dlog4j2.configurationFile={}",
+            workspace().join("tests/interop/log4j2.xml").display()
+        ))
+        .arg("-cp")
+        .arg(format!("{}:{}", folder.join("classes").display(), jars.trim()))
+        .arg(main_class);
+    command
+}
+
+/// A running driver. Commands are answered one after another; events of group members come at any time.
+pub struct Driver {
+    client: Client,
+    child: Child,
+    commands: ChildStdin,
+    answers: Receiver<Value>,
+    events: Arc<Mutex<Vec<Value>>>,
+    stderr: PathBuf,
+    _stderr_folder: tempfile::TempDir,
+}
+
+impl Driver {
+    /// Starts the client's driver against a bootstrap server, or name server.
+    pub fn start(client: Client, address: &str) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let stderr = folder.path().join("stderr");
+        let mut child = client
+            .command()
+            .arg(address)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&stderr)?)
+            .spawn()
+            .with_context(|| format!("the driver of {}", client.name()))?;
+        let commands = child.stdin.take().context("piped")?;
+        let output = BufReader::new(child.stdout.take().context("piped")?);
+        let events = Arc::default();
+        let answers = sort_lines(output, Arc::clone(&events));
+        Ok(Self { client, child, commands, answers, events, stderr, _stderr_folder: folder })
+    }
+
+    pub fn client(&self) -> Client {
+        self.client
+    }
+
+    /// Gives a command that has no answer (`send`).
+    pub fn tell(&mut self, command: &str) -> anyhow::Result<()> {
+        writeln!(self.commands, "{command}")
+            .with_context(|| format!("{}: {}", self.client.name(), self.stderr_tail()))
+    }
+
+    /// Gives a command and waits for the lines of its answer.
+    pub fn call(&mut self, command: &str) -> anyhow::Result<Vec<Value>> {
+        self.tell(command)?;
+        let verb = command.split(' ').next().unwrap_or_default();
+        let place = format!("{}: {verb}", self.client.name());
+        let deadline = Instant::now() + CALL_LIMIT;
+        let mut lines = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = match self.answers.recv_timeout(left) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("{place}: no answer within {CALL_LIMIT:?}: {}", self.stderr_tail())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("{place}: the driver ended: {}", self.stderr_tail())
+                }
+            };
+            if let Some(error) = line["error"].as_str() {
+                bail!("{place}: {error}");
+            }
+            if line["done"] == true {
+                return Ok(lines);
+            }
+            lines.push(line);
+        }
+    }
+
+    /// The events so far, oldest first.
+    pub fn events(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the member of a group is assigned now, as `topic-partition`, sorted as text.
+    pub fn assignment(&mut self, member: &str) -> anyhow::Result<Vec<String>> {
+        let lines = self.call(&format!("assignment name={member}"))?;
+        let partitions = lines.first().and_then(|line| line["partitions"].as_array());
+        let names = partitions.context("an assignment")?.iter();
+        let mut names: Vec<String> =
+            names.map(|name| name.as_str().unwrap_or_default().to_owned()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn stderr_tail(&self) -> String {
+        let text = fs::read(&self.stderr).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // It may have ended already; then both do nothing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads JSON lines in a thread until the output ends: events to the list, the rest to the receiver.
+fn sort_lines(
+    output: impl BufRead + Send + 'static,
+    events: Arc<Mutex<Vec<Value>>>,
+) -> Receiver<Value> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in output.lines().map_while(Result::ok) {
+            let line: Value = serde_json::from_str(&line)
+                .unwrap_or_else(|error| serde_json::json!({"error": format!("{error}: {line}")}));
+            if line.get("event").is_some() {
+                events.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            } else if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// What a tool left behind.
+#[derive(Debug)]
+pub struct ToolOutput {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl ToolOutput {
+    /// The standard output of a run that ended well.
+    pub fn success(self) -> anyhow::Result<String> {
+        ensure!(self.status.success(), "{}: {}\n{}", self.status, self.stdout, self.stderr);
+        Ok(self.stdout)
+    }
+}
+
+/// Kafka's command line tools of 4.3.1, by the names of their scripts.
+const KAFKA_TOOLS: [(&str, &str); 7] = [
+    ("kafka-configs", "kafka.admin.ConfigCommand"),
+    ("kafka-console-consumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"),
+    ("kafka-console-producer", "org.apache.kafka.tools.ConsoleProducer"),
+    ("kafka-consumer-groups", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
+    ("kafka-dump-log", "org.apache.kafka.tools.DumpLogSegments"),
+    ("kafka-get-offsets", "org.apache.kafka.tools.GetOffsetShell"),
+    ("kafka-topics", "org.apache.kafka.tools.TopicCommand"),
+];
+
+/// Runs one of Kafka's command line tools, `input` as its standard input.
+pub fn kafka_tool(name: &str, arguments: &[&str], input: &str) -> anyhow::Result<ToolOutput> {
+    let tool = KAFKA_TOOLS.iter().find(|(script, _)| *script == name);
+    let (_, class) = tool.with_context(|| format!("no tool {name}"))?;
+    let mut command = java(Client::Kafka431.name(), class);
+    command.args(arguments);
+    run(command, input, TOOL_LIMIT)
+}
+
+/// Runs RocketMQ's admin tool of 5.5.0: `mqadmin(namesrv, "topicList", &[])`.
+pub fn mqadmin(namesrv: &str, name: &str, arguments: &[&str]) -> anyhow::Result<ToolOutput> {
+    let mut command =
+        java(Client::Rocketmq550.name(), "org.apache.rocketmq.tools.command.MQAdminStartup");
+    command.arg(name).args(["-n", namesrv]).args(arguments);
+    run(command, "", TOOL_LIMIT)
+}
+
+/// Runs a command to its end, at most for `limit`.
+pub fn run(mut command: Command, input: &str, limit: Duration) -> anyhow::Result<ToolOutput> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{command:?}"))?;
+    let stdout = collect(child.stdout.take().context("piped")?);
+    let stderr = collect(child.stderr.take().context("piped")?);
+    // A tool that ends without reading its input is no failure of the run.
+    let _ = child.stdin.take().context("piped")?.write_all(input.as_bytes());
+    let status =
+        wait::until("the command ends", limit, || child.try_wait()?.context("still running"));
+    if status.is_err() {
+        child.kill()?;
+        child.wait()?;
+    }
+    let stdout = stdout.join().unwrap_or_default();
+    let stderr = stderr.join().unwrap_or_default();
+    let status = status.with_context(|| format!("{command:?}\n{stdout}\n{stderr}"))?;
+    Ok(ToolOutput { status, stdout, stderr })
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before a broken pipe is still worth showing.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
