@@ -1,3 +1,4 @@
 //! The node: configuration, storage ownership, the Kafka front end and the assembly of it all.
 
 pub mod config;
+pub mod kafka;
