@@ -1,0 +1,58 @@
+//! The group coordinator's settings, under Kafka's and RocketMQ's own names.
+
+/// What ListGroups and DescribeGroups say of a RocketMQ group (`rmq.group.listing`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RocketMqListing {
+    /// Protocol type "", so that `kafka-consumer-groups` prints positions and lag.
+    #[default]
+    Untyped,
+    /// Protocol type "rocketmq".
+    Typed,
+}
+
+/// Settings of every group of a node. All times in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupConfig {
+    /// `group.initial.rebalance.delay.ms`: a new group waits for more members.
+    pub initial_rebalance_delay_ms: i32,
+    /// `group.min.session.timeout.ms`, inclusive.
+    pub session_timeout_min_ms: i32,
+    /// `group.max.session.timeout.ms`, inclusive.
+    pub session_timeout_max_ms: i32,
+    /// `group.max.size`: members of one classic group.
+    pub group_size_max: usize,
+    /// How long a new member may wait in its first join; Kafka has no setting for it.
+    pub new_member_join_timeout_ms: i32,
+    /// `offset.metadata.max.bytes`; counted in UTF-16 units, as Kafka does.
+    pub offset_metadata_max: usize,
+    /// `offsets.retention.minutes`, in milliseconds.
+    pub offsets_retention_ms: i64,
+    /// `offsets.retention.check.interval.ms`.
+    pub offsets_retention_check_interval_ms: i64,
+    /// `channelExpiredTimeout`: a RocketMQ client that sends no heartbeat for so long is gone.
+    pub channel_expired_timeout_ms: i64,
+    /// `subscriptionExpiredTimeout`: how long a RocketMQ group without members keeps its
+    /// subscription.
+    pub subscription_expired_timeout_ms: i64,
+    /// `rmq.group.listing`.
+    pub rocketmq_listing: RocketMqListing,
+}
+
+impl Default for GroupConfig {
+    /// The originals' defaults.
+    fn default() -> Self {
+        Self {
+            initial_rebalance_delay_ms: 3_000,
+            session_timeout_min_ms: 6_000,
+            session_timeout_max_ms: 1_800_000,
+            group_size_max: i32::MAX as usize,
+            new_member_join_timeout_ms: 300_000,
+            offset_metadata_max: 4_096,
+            offsets_retention_ms: 10_080 * 60_000,
+            offsets_retention_check_interval_ms: 600_000,
+            channel_expired_timeout_ms: 120_000,
+            subscription_expired_timeout_ms: 600_000,
+            rocketmq_listing: RocketMqListing::Untyped,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Every bound of the coordinators, and the assertions that tie them together.
+
+/// Requests of one partition that wait for an append of their group; more are refused with
+/// `CoordinatorNotAvailable`, which clients retry.
+pub const WAITING_MAX: usize = 65_536;
+
+/// Bytes of keys and values gathered into one batch; a single decision may be larger. Below
+/// `max.message.bytes` (1,048,588) with room for the batch's own bytes.
+pub const APPEND_BYTES_MAX: usize = 900_000;
+
+/// Tombstones that one step of expiry, or of forgetting a topic, writes; the rest follow in further
+/// steps, so that no batch outgrows [`APPEND_BYTES_MAX`] by much.
+pub const TOMBSTONES_MAX: usize = 1_000;
+
+/// Bytes of one string in a stored record, as their lengths are written in 16 bits.
+pub const STRING_BYTES_MAX: usize = i16::MAX as usize;
+
+const _: () = assert!(APPEND_BYTES_MAX < 1_048_588);
+const _: () = assert!(TOMBSTONES_MAX > 0 && WAITING_MAX > 0);

@@ -1,0 +1,414 @@
+//! Drives one partition of an internal topic: decides, has the log append, replays, and answers
+//! once the high watermark has passed.
+//!
+//! ```text
+//! loading --finish_load--> active --resign--> resigned
+//! ```
+//!
+//! **The rule.** A decision is replayed when the log has appended its records, not before. Until
+//! then its group takes no further event: they wait in order. Other groups go on, and what they
+//! decide is gathered into the next batch, so one append is under way at a time and carries what
+//! came meanwhile. Hence no decision ever rests on records that may still fail, and a refused append
+//! leaves nothing in the durable state to take back; only the groups of the refused decisions get
+//! their live state rebuilt from the durable one ([`Shard::revert`]). Kafka's `CoordinatorRuntime`
+//! instead replays before it appends and keeps snapshots to go back to; that saves the wait for one
+//! local append inside one group, and costs a versioned form of every collection.
+//!
+//! Every answer, also of a request that wrote nothing, waits until the high watermark has passed all
+//! that was appended when it was decided: what a client is told was committed.
+//!
+//! The caller performs the [`Effect`]s in order and reports appends; it wakes the runtime at
+//! [`Runtime::next_deadline`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
+
+use bytes::Bytes;
+use duolog_log_core::ids::Offset;
+
+use crate::error::AppendError;
+use crate::limits::{APPEND_BYTES_MAX, WAITING_MAX};
+use crate::record::RecordError;
+use crate::shard::{Answer, Outcome, RecordBytes, RequestId, Shard, TimerChange, Undo};
+use crate::time::Now;
+use timers::Timers;
+
+mod timers;
+
+/// Names one append; the caller reports how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AppendId(pub u64);
+
+/// What the caller is to perform.
+#[derive(Debug)]
+pub enum Effect<S: Shard> {
+    /// Append these records as one batch with acks = all, then call [`Runtime::appended`] or
+    /// [`Runtime::append_failed`]. At most one is open at a time.
+    Append {
+        /// Names it.
+        id: AppendId,
+        /// Never empty.
+        records: Vec<RecordBytes>,
+        /// CreateTime of the records, milliseconds since 1970.
+        timestamp_ms: i64,
+    },
+    /// Answer a request.
+    Reply {
+        /// Which.
+        request: RequestId,
+        /// With what.
+        answer: Answer<S>,
+    },
+    /// News that answer no request.
+    Notice(S::Notice),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Loading,
+    Active,
+    Resigned,
+}
+
+/// Records decided together, with the answers that wait for them.
+struct Decision<S: Shard> {
+    key: S::Key,
+    records: Vec<S::Record>,
+    encoded: Vec<RecordBytes>,
+    responses: Vec<(RequestId, Answer<S>)>,
+    undo: Undo,
+}
+
+impl<S: Shard> Decision<S> {
+    fn bytes(&self) -> usize {
+        let value = |record: &RecordBytes| record.value.as_ref().map_or(0, Bytes::len);
+        self.encoded.iter().map(|record| record.key.len() + value(record)).sum()
+    }
+}
+
+/// An answer that waits for the high watermark to reach `required`.
+struct Held<S: Shard> {
+    required: Offset,
+    request: RequestId,
+    answer: Answer<S>,
+}
+
+type Queued<S> = (Option<RequestId>, <S as Shard>::Event);
+
+/// One partition's coordinator.
+pub struct Runtime<S: Shard> {
+    shard: S,
+    phase: Phase,
+    timers: Timers<S::Timer>,
+    /// Requests not answered yet.
+    open: BTreeSet<RequestId>,
+    /// What waits for each key that has records under way; the key of such a one is always here.
+    waiting: BTreeMap<S::Key, VecDeque<Queued<S>>>,
+    waiting_count: usize,
+    gathered: VecDeque<Decision<S>>,
+    appending: Option<(AppendId, Vec<Decision<S>>)>,
+    next_append: u64,
+    /// In order of `required`.
+    held: VecDeque<Held<S>>,
+    log_end_offset: Offset,
+    high_watermark: Offset,
+    effects: VecDeque<Effect<S>>,
+}
+
+impl<S: Shard> Runtime<S> {
+    /// A coordinator whose partition's log is about to be read with [`Self::load`].
+    pub fn loading(shard: S) -> Self {
+        Self {
+            shard,
+            phase: Phase::Loading,
+            timers: Timers::default(),
+            open: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            waiting_count: 0,
+            gathered: VecDeque::new(),
+            appending: None,
+            next_append: 0,
+            held: VecDeque::new(),
+            log_end_offset: Offset::ZERO,
+            high_watermark: Offset::ZERO,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Replays one record of the log; call in offset order, with the data records only.
+    /// Returns whether the record was of a known kind.
+    /// Errors: a record of a known kind that cannot be read; it is skipped.
+    pub fn load(
+        &mut self,
+        offset: Offset,
+        key: Option<&Bytes>,
+        value: Option<&Bytes>,
+    ) -> Result<bool, RecordError> {
+        assert_eq!(self.phase, Phase::Loading, "records are loaded before the partition serves");
+        let Some(record) = S::decode(key.ok_or(RecordError::NoKey)?, value)? else {
+            return Ok(false);
+        };
+        self.shard.replay(record, offset);
+        Ok(true)
+    }
+
+    /// The log was read up to its end: serve.
+    pub fn finish_load(&mut self, log_end_offset: Offset, high_watermark: Offset, now: Now) {
+        assert_eq!(self.phase, Phase::Loading, "a partition is loaded once");
+        assert!(high_watermark <= log_end_offset, "the HW never passes the log end");
+        self.phase = Phase::Active;
+        self.log_end_offset = log_end_offset;
+        self.high_watermark = high_watermark;
+        let outcome = self.shard.loaded(now);
+        self.settle(outcome, now);
+        self.flush(now);
+    }
+
+    /// Whether the partition serves requests.
+    pub fn is_active(&self) -> bool {
+        self.phase == Phase::Active
+    }
+
+    /// The state machine, to be read.
+    pub fn shard(&self) -> &S {
+        &self.shard
+    }
+
+    /// Takes a request, which is answered exactly once by an [`Effect::Reply`]. Ids of unanswered
+    /// requests are distinct.
+    pub fn submit(&mut self, request: RequestId, event: S::Event, now: Now) {
+        let fresh = self.open.insert(request);
+        assert!(fresh, "request ids are distinct");
+        self.take(Some(request), event, now);
+    }
+
+    /// Takes an event that nobody waits for: a one-way request, or news from the node.
+    pub fn notify(&mut self, event: S::Event, now: Now) {
+        self.take(None, event, now);
+    }
+
+    /// Fires the timers that are due.
+    pub fn tick(&mut self, now: Now) {
+        if self.phase != Phase::Active {
+            return;
+        }
+        while let Some(timer) = self.timers.pop_due(now.tick_ms) {
+            self.dispatch(None, S::fired(timer), now);
+        }
+        self.flush(now);
+    }
+
+    /// When [`Self::tick`] has something to do, on the steady clock.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.timers.next_deadline()
+    }
+
+    /// The records of `id` are in the log from `base_offset` on. With one replica, follow with
+    /// [`Self::advance_high_watermark`].
+    pub fn appended(&mut self, id: AppendId, base_offset: Offset, now: Now) {
+        if self.phase != Phase::Active {
+            return;
+        }
+        let decisions = self.end_append(id);
+        assert!(base_offset >= self.log_end_offset, "appended offsets only grow");
+        let mut offset = base_offset;
+        let mut keys = Vec::with_capacity(decisions.len());
+        let mut responses = Vec::new();
+        for decision in decisions {
+            for record in decision.records {
+                self.shard.replay(record, offset);
+                offset = offset.plus(1);
+            }
+            responses.extend(decision.responses);
+            keys.push(decision.key);
+        }
+        self.log_end_offset = offset;
+        for (request, answer) in responses {
+            self.hold(request, answer);
+        }
+        for key in keys {
+            self.resume(&key, now);
+        }
+        self.flush(now);
+    }
+
+    /// The log did not take the records of `id`. Whoever waited for them is told `error`.
+    pub fn append_failed(&mut self, id: AppendId, error: AppendError, now: Now) {
+        if self.phase != Phase::Active {
+            return;
+        }
+        let error = S::Error::from(error);
+        for decision in self.end_append(id) {
+            let key = decision.key.clone();
+            self.refuse(decision, &error, now);
+            self.resume(&key, now);
+        }
+        self.flush(now);
+    }
+
+    /// All below `offset` is committed: releases the answers that waited for it.
+    pub fn advance_high_watermark(&mut self, offset: Offset) {
+        self.high_watermark = self.high_watermark.max(offset);
+        while let Some(held) = self.held.pop_front_if(|held| held.required <= self.high_watermark) {
+            self.reply(held.request, held.answer);
+        }
+    }
+
+    /// This node does not lead the partition any more: refuses all that is open and will come.
+    pub fn resign(&mut self) {
+        self.phase = Phase::Resigned;
+        self.held.clear();
+        self.waiting.clear();
+        self.waiting_count = 0;
+        self.gathered.clear();
+        self.appending = None;
+        self.timers = Timers::default();
+        for request in mem::take(&mut self.open) {
+            self.effects.push_back(Effect::Reply { request, answer: Err(S::resigned()) });
+        }
+    }
+
+    /// The next thing for the caller to do.
+    pub fn poll_effect(&mut self) -> Option<Effect<S>> {
+        self.effects.pop_front()
+    }
+
+    fn take(&mut self, request: Option<RequestId>, event: S::Event, now: Now) {
+        let refusal = match self.phase {
+            Phase::Active if self.waiting_count < WAITING_MAX => {
+                self.dispatch(request, event, now);
+                self.flush(now);
+                return;
+            }
+            Phase::Active => Err(S::overloaded()),
+            Phase::Loading => S::while_loading(&event),
+            Phase::Resigned => Err(S::resigned()),
+        };
+        if let Some(request) = request {
+            self.reply(request, refusal);
+        }
+    }
+
+    /// Decides `event` and all that follows from it, each unless its key has records under way.
+    fn dispatch(&mut self, request: Option<RequestId>, event: S::Event, now: Now) {
+        let mut queue = VecDeque::from([(request, event)]);
+        while let Some((request, event)) = queue.pop_front() {
+            let key = S::key(&event).cloned();
+            if let Some(waiting) = key.as_ref().and_then(|key| self.waiting.get_mut(key)) {
+                waiting.push_back((request, event));
+                self.waiting_count += 1;
+                continue;
+            }
+            let mut outcome = self.shard.handle(request, event, now);
+            queue.extend(mem::take(&mut outcome.follow_ups).into_iter().map(|next| (None, next)));
+            if outcome.records.is_empty() {
+                self.settle(outcome, now);
+            } else {
+                let Some(key) = key else { panic!("records belong to an event with a key") };
+                self.gather(key, outcome, now);
+            }
+        }
+    }
+
+    /// Performs an outcome without records.
+    fn settle(&mut self, outcome: Outcome<S>, now: Now) {
+        assert!(outcome.records.is_empty(), "records belong to an event with a key");
+        self.perform(outcome.timers, outcome.notices);
+        for (request, answer) in outcome.responses {
+            self.hold(request, answer);
+        }
+        for event in outcome.follow_ups {
+            self.dispatch(None, event, now);
+        }
+    }
+
+    /// Keeps an outcome's records and answers for the next append.
+    fn gather(&mut self, key: S::Key, outcome: Outcome<S>, now: Now) {
+        self.perform(outcome.timers, outcome.notices);
+        let encoded: Result<Vec<_>, _> = outcome.records.iter().map(S::encode).collect();
+        let (records, responses, undo) = (outcome.records, outcome.responses, outcome.undo);
+        match encoded {
+            Ok(encoded) => {
+                self.waiting.entry(key.clone()).or_default();
+                let decision = Decision { key, records, encoded, responses, undo };
+                self.gathered.push_back(decision);
+            }
+            Err(error) => {
+                let encoded = Vec::new();
+                self.refuse(Decision { key, records, encoded, responses, undo }, &error, now);
+            }
+        }
+    }
+
+    fn perform(&mut self, timers: Vec<TimerChange<S::Timer>>, notices: Vec<S::Notice>) {
+        for timer in timers {
+            self.timers.change(timer);
+        }
+        self.effects.extend(notices.into_iter().map(Effect::Notice));
+    }
+
+    /// Answers a decision that cannot be stored, and takes its live part back.
+    fn refuse(&mut self, decision: Decision<S>, error: &S::Error, now: Now) {
+        for (request, _) in decision.responses {
+            self.reply(request, Err(error.clone()));
+        }
+        if decision.undo == Undo::Group {
+            let outcome = self.shard.revert(&decision.key, error, now);
+            self.settle(outcome, now);
+        }
+    }
+
+    /// Starts the next append, unless one is open.
+    fn flush(&mut self, now: Now) {
+        if self.appending.is_some() || self.gathered.is_empty() {
+            return;
+        }
+        let mut batch: Vec<Decision<S>> = Vec::new();
+        let mut bytes = 0;
+        while let Some(decision) = self
+            .gathered
+            .pop_front_if(|next| batch.is_empty() || bytes + next.bytes() <= APPEND_BYTES_MAX)
+        {
+            bytes += decision.bytes();
+            batch.push(decision);
+        }
+        let records = batch.iter_mut().flat_map(|next| mem::take(&mut next.encoded)).collect();
+        let id = AppendId(self.next_append);
+        self.next_append += 1;
+        self.appending = Some((id, batch));
+        self.effects.push_back(Effect::Append { id, records, timestamp_ms: now.wall_ms });
+    }
+
+    fn end_append(&mut self, id: AppendId) -> Vec<Decision<S>> {
+        match self.appending.take() {
+            Some((open, decisions)) if open == id => decisions,
+            open => panic!("append {id:?} is not the open one, {:?}", open.map(|(open, _)| open)),
+        }
+    }
+
+    /// Lets the events through that waited for `key`.
+    fn resume(&mut self, key: &S::Key, now: Now) {
+        let Some(queue) = self.waiting.remove(key) else { return };
+        self.waiting_count -= queue.len();
+        for (request, event) in queue {
+            self.dispatch(request, event, now);
+        }
+    }
+
+    fn hold(&mut self, request: RequestId, answer: Answer<S>) {
+        if self.log_end_offset <= self.high_watermark {
+            self.reply(request, answer);
+        } else {
+            self.held.push_back(Held { required: self.log_end_offset, request, answer });
+        }
+    }
+
+    fn reply(&mut self, request: RequestId, answer: Answer<S>) {
+        let open = self.open.remove(&request);
+        assert!(open, "a request is answered once");
+        self.effects.push_back(Effect::Reply { request, answer });
+    }
+}
+
+#[cfg(test)]
+mod tests;
