@@ -67,6 +67,12 @@ pub struct TopicConfig {
     pub rmq_write_queues: Option<i32>,
     /// RocketMQ's `message.type`.
     pub message_type: String,
+    /// RocketMQ's `order`.
+    pub rmq_order: bool,
+    /// RocketMQ's `topicSysFlag`.
+    pub rmq_sys_flag: i32,
+    /// RocketMQ's other attributes.
+    pub rmq_attributes: BTreeMap<String, String>,
 }
 
 /// Checks one override as IncrementalAlterConfigs and CreateTopics do.
@@ -106,7 +112,37 @@ fn unit_ms(broker_key: &str) -> i64 {
     }
 }
 
+/// Reads `key=value,key=value`.
+fn read_attributes(text: &str) -> BTreeMap<String, String> {
+    let pairs = key::list(text).into_iter().filter_map(|pair| pair.split_once('='));
+    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// RocketMQ's attributes as overrides: `message.type` has a key of its own.
+pub fn attribute_overrides(attributes: &BTreeMap<String, String>) -> Overrides {
+    let mut overrides = Overrides::new();
+    let mut others = Vec::new();
+    for (key, value) in attributes {
+        if key == "message.type" {
+            overrides.insert(key.clone(), value.clone());
+        } else {
+            others.push(format!("{key}={value}"));
+        }
+    }
+    if !others.is_empty() {
+        overrides.insert("rmq.attributes".to_owned(), others.join(","));
+    }
+    overrides
+}
+
 impl TopicConfig {
+    /// RocketMQ's attributes, `message.type` among them.
+    pub fn attributes(&self) -> BTreeMap<String, String> {
+        let mut attributes = self.rmq_attributes.clone();
+        attributes.insert("message.type".to_owned(), self.message_type.clone());
+        attributes
+    }
+
     /// Resolves every setting: `overrides`, else the node's `values`, else Kafka's default.
     ///
     /// Errors: `InvalidValue`, which [`check_override`] excludes for stored overrides.
@@ -140,6 +176,9 @@ impl TopicConfig {
             rmq_read_queues: Some(read.parse("rmq.read.queues")?).filter(|queues| *queues >= 0),
             rmq_write_queues: Some(read.parse("rmq.write.queues")?).filter(|queues| *queues >= 0),
             message_type: read.text("message.type")?,
+            rmq_order: read.parse("rmq.order")?,
+            rmq_sys_flag: read.parse("rmq.sys.flag")?,
+            rmq_attributes: read_attributes(&read.text("rmq.attributes")?),
         })
     }
 }

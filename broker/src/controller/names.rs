@@ -1,0 +1,68 @@
+//! Which topic names there may be.
+
+/// Longest name whose folder `name-partition` every file system takes (Kafka's `Topic.MAX_NAME_LENGTH`).
+pub const TOPIC_NAME_BYTES_MAX: usize = 249;
+
+/// Names with this prefix belong to RocketMQ: retry topics and escaped names.
+pub const ROCKETMQ_PREFIX: &str = "__rmq.";
+
+/// The log of metadata itself; no topic may be called so.
+pub const METADATA_TOPIC: &str = "__duolog_metadata";
+
+/// The log of group positions and members.
+pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
+
+/// The log of transactions.
+pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
+
+/// Whether clients may not write to the topic of this name, whoever creates it.
+pub fn is_internal(name: &str) -> bool {
+    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC || name.starts_with(ROCKETMQ_PREFIX)
+}
+
+/// Checks a name for any topic. Errors with Kafka's words (`Topic.validate`).
+pub fn check(name: &str) -> Result<(), String> {
+    let refuse = |reason: &str| Err(format!("Topic name is invalid: {reason}"));
+    if name.is_empty() {
+        return refuse("the empty string is not allowed");
+    }
+    if name == "." || name == ".." {
+        return refuse("'.' or '..' is not allowed");
+    }
+    if name.len() > TOPIC_NAME_BYTES_MAX {
+        return refuse(&format!(
+            "the length of '{name}' is longer than the max allowed length {TOPIC_NAME_BYTES_MAX}"
+        ));
+    }
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
+        return refuse(&format!(
+            "'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+        ));
+    }
+    if name == METADATA_TOPIC {
+        return refuse(&format!("'{name}' is reserved for the node's own metadata"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_kafkas_rules() {
+        for name in ["a", "A-b_c.9", "..a", &"x".repeat(249), "__consumer_offsets"] {
+            assert_eq!(check(name), Ok(()), "{name}");
+        }
+        for name in ["", ".", "..", "a/b", "%RETRY%g", "a b", "é", &"x".repeat(250), METADATA_TOPIC]
+        {
+            assert!(check(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn internal_topics_are_known_by_name() {
+        assert!(is_internal("__rmq.retry.g") && is_internal(OFFSETS_TOPIC));
+        assert!(!is_internal("__rmq") && !is_internal("orders"));
+    }
+}
