@@ -8,3 +8,6 @@ pub mod limits;
 pub mod json;
 pub mod remoting;
 pub mod response_code;
+
+pub mod backend;
+pub mod session;
