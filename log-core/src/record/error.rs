@@ -34,8 +34,8 @@ pub enum RecordError {
     InvalidRecord { index: i32, reason: &'static str },
     /// Record count, offsets, sequence or attributes of the batch contradict each other or are not
     /// a client's to set.
-    #[error("{0}")]
-    InvalidBatch(InvalidBatch),
+    #[error(transparent)]
+    InvalidBatch(#[from] InvalidBatch),
     /// A produce request carried another number of batches than one for a partition.
     #[error("expected exactly one record batch per partition, found {found}")]
     BatchCount { found: BatchCount },
@@ -83,6 +83,9 @@ pub enum InvalidBatch {
     /// Bytes follow the last record that the header counts.
     #[error("{0} bytes follow the last of the declared records")]
     TrailingBytes(usize),
+    /// Bytes follow a produced batch that are no second one.
+    #[error("{0} bytes follow the batch")]
+    BytesAfterBatch(usize),
     /// The records end before the header's count is reached.
     #[error("the header declares {declared} records, only {present} are present")]
     MissingRecords { declared: i32, present: i32 },
@@ -104,17 +107,22 @@ pub struct RejectedRecords {
     pub listed: Vec<RejectedRecord>,
     /// How many there are in all.
     pub total: usize,
+    /// What the batch as a whole is refused for.
+    pub kind: RejectKind,
 }
 
 impl RejectedRecords {
     /// More are counted but not listed.
     pub const LISTED_MAX: usize = 100;
+}
 
-    /// Whether a timestamp is among the causes; then the batch's error is that one, as in Kafka.
-    #[must_use]
-    pub fn has_timestamp(&self) -> bool {
-        self.listed.iter().any(|record| !matches!(record.cause, RejectCause::MissingKey))
-    }
+/// See [`RejectedRecords::kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectKind {
+    /// At least one record has a timestamp that is not accepted, whatever the others have.
+    Timestamp,
+    /// Records break other rules only.
+    Record,
 }
 
 /// One record that breaks a rule of its topic.

@@ -170,12 +170,22 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// Bytes not read yet.
+    pub(super) const fn remaining(&self) -> usize {
+        self.cursor.remaining()
+    }
+
     fn read(&mut self) -> Result<Record<'a>, RecordError> {
+        if self.declared <= 0 {
+            return Err(match self.declared {
+                0 => InvalidBatch::TrailingBytes(self.cursor.remaining()),
+                negative => InvalidBatch::RecordCount(negative),
+            }
+            .into());
+        }
         if self.cursor.remaining() == 0 {
-            return Err(RecordError::InvalidBatch(InvalidBatch::MissingRecords {
-                declared: self.declared,
-                present: self.index,
-            }));
+            let (declared, present) = (self.declared, self.index);
+            return Err(InvalidBatch::MissingRecords { declared, present }.into());
         }
         let index = self.index;
         let record = self
@@ -184,8 +194,7 @@ impl<'a> Records<'a> {
             .map_err(|reason| RecordError::InvalidRecord { index, reason })?;
         self.index += 1;
         if self.index == self.declared && self.cursor.remaining() != 0 {
-            let trailing = InvalidBatch::TrailingBytes(self.cursor.remaining());
-            return Err(RecordError::InvalidBatch(trailing));
+            return Err(InvalidBatch::TrailingBytes(self.cursor.remaining()).into());
         }
         Ok(record)
     }
@@ -197,7 +206,12 @@ impl<'a> Iterator for Records<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed || self.index >= self.declared {
+        // Compaction may leave a batch without records, for its producer's state.
+        let is_done = match self.declared {
+            0 => self.cursor.remaining() == 0,
+            declared => declared > 0 && self.index >= declared,
+        };
+        if self.failed || is_done {
             return None;
         }
         let record = self.read();
