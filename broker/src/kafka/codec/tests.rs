@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use super::segments::SegmentedBuf;
 use super::{ApiKey, DecodeError, Message, Records, Str, Uuid, messages};
 
+mod golden;
 mod hostile;
 mod round_trip;
+mod second_opinion;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
