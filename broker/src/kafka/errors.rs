@@ -3,6 +3,13 @@
 //! Numbers and names are those of Kafka 4.3.1. Whether clients retry is the client's matter, not
 //! stated here.
 
+use std::fmt;
+
+use duolog_coordinator::error::{AppendError, GroupError};
+use duolog_log_core::log::error::LogError;
+use duolog_log_core::record::error::{RecordError, RejectKind, RejectedRecords};
+use duolog_log_core::replication::partition::ReplicationError;
+
 /// An error code of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i16)]
@@ -159,8 +166,120 @@ impl ErrorCode {
     }
 }
 
+impl fmt::Display for ErrorCode {
+    /// As in Kafka's own texts: `NOT_LEADER_OR_FOLLOWER`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, char) in format!("{self:?}").char_indices() {
+            let word = if char.is_uppercase() && index > 0 { "_" } else { "" };
+            write!(f, "{word}{}", char.to_ascii_uppercase())?;
+        }
+        Ok(())
+    }
+}
+
 impl From<ErrorCode> for i16 {
     fn from(code: ErrorCode) -> Self {
         code.code()
     }
 }
+
+impl From<&LogError> for ErrorCode {
+    fn from(error: &LogError) -> Self {
+        match error {
+            LogError::OutOfOrderSequence { .. } => Self::OutOfOrderSequenceNumber,
+            LogError::InvalidProducerEpoch { .. } => Self::InvalidProducerEpoch,
+            LogError::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
+            LogError::InvalidTxnState { .. } => Self::InvalidTxnState,
+            LogError::FencedLeaderEpoch { .. } => Self::FencedLeaderEpoch,
+            LogError::OffsetOutOfRange { .. } => Self::OffsetOutOfRange,
+            LogError::BatchLargerThanSegment { .. } => Self::RecordListTooLarge,
+            LogError::InvalidBatch(_) | LogError::Corrupt { .. } => Self::CorruptMessage,
+            LogError::StorageFull(_) | LogError::Storage(_) => Self::KafkaStorageError,
+            LogError::InconsistentTopicId { .. } => Self::InconsistentTopicId,
+            // Whoever asks again finds the partition's new leader, or that it is gone.
+            LogError::Closed => Self::NotLeaderOrFollower,
+            // Only a replica appends at a given offset: no client can mend it.
+            LogError::UnexpectedAppendOffset { .. } => Self::UnknownServerError,
+        }
+    }
+}
+
+impl From<&RecordError> for ErrorCode {
+    fn from(error: &RecordError) -> Self {
+        match error {
+            // An older format is a client's wrong choice, a later one is garbage.
+            RecordError::UnsupportedMagic { magic: 0 | 1, .. } => Self::InvalidRecord,
+            RecordError::UnsupportedMagic { .. }
+            | RecordError::Truncated { .. }
+            | RecordError::InvalidLength { .. }
+            | RecordError::CrcMismatch { .. } => Self::CorruptMessage,
+            RecordError::UnsupportedCompression { .. } => Self::UnsupportedCompressionType,
+            // The CRC holds, so sending the same bytes again would not help.
+            RecordError::InvalidCompressedData { .. }
+            | RecordError::InvalidRecord { .. }
+            | RecordError::InvalidBatch(_)
+            | RecordError::BatchCount { .. }
+            | RecordError::InvalidControlRecord(_)
+            | RecordError::RejectedRecords(RejectedRecords { kind: RejectKind::Record, .. }) => {
+                Self::InvalidRecord
+            }
+            RecordError::RejectedRecords(RejectedRecords {
+                kind: RejectKind::Timestamp, ..
+            }) => Self::InvalidTimestamp,
+            RecordError::DecompressedTooLarge { .. } | RecordError::BatchTooLarge { .. } => {
+                Self::MessageTooLarge
+            }
+        }
+    }
+}
+
+impl From<&ReplicationError> for ErrorCode {
+    fn from(error: &ReplicationError) -> Self {
+        match error {
+            ReplicationError::NotLeader { .. } => Self::NotLeaderOrFollower,
+            ReplicationError::FencedLeaderEpoch { .. } => Self::FencedLeaderEpoch,
+            ReplicationError::UnknownLeaderEpoch { .. } => Self::UnknownLeaderEpoch,
+            ReplicationError::NotEnoughReplicas { .. } => Self::NotEnoughReplicas,
+            // The leader has not learnt of the replica yet: it retries (Partition.scala).
+            ReplicationError::UnknownReplica(_) => Self::UnknownLeaderEpoch,
+        }
+    }
+}
+
+impl From<&GroupError> for ErrorCode {
+    fn from(error: &GroupError) -> Self {
+        match error {
+            GroupError::CoordinatorNotAvailable => Self::CoordinatorNotAvailable,
+            GroupError::NotCoordinator => Self::NotCoordinator,
+            GroupError::CoordinatorLoadInProgress => Self::CoordinatorLoadInProgress,
+            GroupError::InvalidGroupId => Self::InvalidGroupId,
+            GroupError::IllegalGeneration => Self::IllegalGeneration,
+            GroupError::UnknownMemberId => Self::UnknownMemberId,
+            GroupError::InvalidSessionTimeout => Self::InvalidSessionTimeout,
+            GroupError::RebalanceInProgress => Self::RebalanceInProgress,
+            GroupError::OffsetMetadataTooLarge => Self::OffsetMetadataTooLarge,
+            GroupError::GroupMaxSizeReached => Self::GroupMaxSizeReached,
+            GroupError::MemberIdRequired => Self::MemberIdRequired,
+            GroupError::FencedInstanceId => Self::FencedInstanceId,
+            GroupError::NonEmptyGroup => Self::NonEmptyGroup,
+            GroupError::GroupIdNotFound => Self::GroupIdNotFound,
+            GroupError::GroupSubscribedToTopic => Self::GroupSubscribedToTopic,
+            // A record too large for the log is the broker's fault (CoordinatorOperationExceptionHelper).
+            GroupError::TooLarge => Self::UnknownServerError,
+            // What another protocol holds shows to Kafka clients as a group of another kind.
+            GroupError::InconsistentGroupProtocol
+            | GroupError::HeldByKafka
+            | GroupError::HeldByRocketMq
+            | GroupError::BroadcastGroup => Self::InconsistentGroupProtocol,
+        }
+    }
+}
+
+impl From<AppendError> for ErrorCode {
+    fn from(error: AppendError) -> Self {
+        Self::from(&GroupError::from(error))
+    }
+}
+
+#[cfg(test)]
+mod tests;
