@@ -1,0 +1,94 @@
+use std::io::IoSlice;
+
+use super::*;
+
+fn write(file: &Arc<dyn DiskFile>, position: u64, bytes: &[u8]) {
+    file.write_at(position, &[IoSlice::new(bytes)]).unwrap();
+}
+
+#[test]
+fn reads_what_was_written_in_pieces_and_stops_at_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4);
+    let file = disk.open(&dir.path().join("a"), OpenMode::CreateEmpty).unwrap();
+    let many: Vec<Vec<u8>> = (0..3000_u32).map(|i| i.to_be_bytes().to_vec()).collect();
+    let pieces: Vec<IoSlice<'_>> = many.iter().map(|piece| IoSlice::new(piece)).collect();
+    file.write_at(5, &pieces).unwrap();
+    assert_eq!(file.len().unwrap(), 5 + 12_000);
+    assert_eq!(file.read_at(0, 5).unwrap(), &[0; 5][..]);
+    assert_eq!(file.read_at(5, 12_000).unwrap(), many.concat());
+    assert_eq!(file.read_at(12_001, 100).unwrap(), &2999_u32.to_be_bytes()[..]);
+    assert!(file.read_at(99_999, 10).unwrap().is_empty());
+    file.truncate(6).unwrap();
+    assert_eq!(file.read_at(0, 100).unwrap().len(), 6);
+    file.sync().unwrap();
+    disk.sync_dir(dir.path()).unwrap();
+}
+
+#[test]
+fn more_handles_than_descriptors_all_keep_working() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(3);
+    let path = |i: usize| dir.path().join(format!("f{i}"));
+    let files: Vec<_> =
+        (0..20).map(|i| disk.open(&path(i), OpenMode::CreateEmpty).unwrap()).collect();
+    for round in 0..3_u8 {
+        for (i, file) in files.iter().enumerate() {
+            write(file, u64::from(round), &[i as u8]);
+        }
+    }
+    for (i, file) in files.iter().enumerate() {
+        assert_eq!(file.read_at(0, 9).unwrap(), vec![i as u8; 3]);
+    }
+    let open = lock(&disk.descriptors.open);
+    assert!(open.len() <= 3, "{} descriptors stay open", open.len());
+}
+
+#[test]
+fn a_renamed_file_is_read_on_after_its_descriptor_was_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(1);
+    let file = disk.open(&dir.path().join("a"), OpenMode::CreateEmpty).unwrap();
+    write(&file, 0, b"kept");
+    file.rename(&dir.path().join("a.deleted")).unwrap();
+    let _other = disk.open(&dir.path().join("b"), OpenMode::CreateEmpty).unwrap();
+    let _another = disk.open(&dir.path().join("c"), OpenMode::CreateEmpty).unwrap();
+    assert_eq!(file.read_at(0, 9).unwrap(), &b"kept"[..]);
+    let names: Vec<_> = disk.list(dir.path()).unwrap().into_iter().map(|e| e.name).collect();
+    assert_eq!(names, ["a.deleted", "b", "c"]);
+}
+
+#[test]
+fn a_second_lock_is_refused_until_the_first_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4);
+    let path = dir.path().join(".lock");
+    let held = disk.lock(&path).unwrap();
+    assert_eq!(disk.lock(&path).unwrap_err().kind, DiskErrorKind::Locked);
+    drop(held);
+    assert!(disk.lock(&path).is_ok());
+}
+
+#[test]
+fn a_missing_file_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4);
+    let path = dir.path().join("none");
+    assert!(disk.open(&path, OpenMode::Existing).unwrap_err().is_not_found());
+    assert!(disk.stat(&path).unwrap_err().is_not_found());
+    assert!(disk.remove(&path).unwrap_err().is_not_found());
+    assert!(disk.map(&path).unwrap_err().is_not_found());
+}
+
+#[test]
+fn a_mapping_outlives_the_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4);
+    let path = dir.path().join("i");
+    write(&disk.open(&path, OpenMode::CreateIfMissing).unwrap(), 0, b"index");
+    let mapping = disk.map(&path).unwrap();
+    disk.remove(&path).unwrap();
+    assert_eq!(mapping, &b"index"[..]);
+    disk.open(&path, OpenMode::CreateEmpty).unwrap();
+    assert!(disk.map(&path).unwrap().is_empty());
+}
