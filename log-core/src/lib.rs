@@ -11,3 +11,6 @@ pub mod log;
 pub mod record;
 pub mod replication;
 pub mod storage;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -5,3 +5,9 @@ pub const GATES_MAX: usize = 1024;
 
 /// Replicas of one partition.
 pub const REPLICAS_MAX: usize = 64;
+
+/// Descriptors that a file disk keeps open between calls.
+pub const OPEN_FILES_MAX: usize = 4096;
+
+/// Index files of sealed segments that are mapped at once.
+pub const MAPPED_FILES_MAX: usize = 1024;

@@ -16,8 +16,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens the file at `path` for reading and writing.
     fn open(&self, path: &Path, mode: OpenMode) -> DiskResult<Arc<dyn DiskFile>>;
 
-    /// The whole content of a file that nobody writes to or cuts any more; a mapping where the system has them.
-    fn map(&self, path: &Path) -> DiskResult<Bytes>;
+    /// The content of a file that nobody writes to or cuts any more, as memory.
+    fn map(&self, path: &Path) -> DiskResult<Arc<dyn MappedFile>>;
 
     /// Length and time of last change.
     fn stat(&self, path: &Path) -> DiskResult<FileStat>;
@@ -72,6 +72,12 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
 
     /// Gives this file another name; reads through this handle go on. See [`Disk::rename`].
     fn rename(&self, to: &Path) -> DiskResult<()>;
+}
+
+/// A file whose content is final, mapped where the system has mappings.
+pub trait MappedFile: fmt::Debug + Send + Sync {
+    /// All of it. Drop it soon: only so many mappings are kept.
+    fn content(&self) -> DiskResult<Bytes>;
 }
 
 /// Keeps a file to this process; see [`Disk::lock`].

@@ -2,14 +2,13 @@
 //!
 //! A handle stays usable when its descriptor was closed to make room: the next call opens the file
 //! again, under the name it then has. So ten thousand logs need ten thousand handles but few
-//! descriptors.
+//! descriptors. Mappings are bounded in the same way.
 
-use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -17,9 +16,14 @@ use rustix::buffer::spare_capacity;
 
 use super::disk::{
     DirEntry, Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskResult, EntryKind, FileStat,
-    OpenMode,
+    MappedFile, OpenMode,
 };
 use super::mmap;
+use crate::limits;
+
+mod pool;
+
+use pool::{Closable, Pool, lock};
 
 /// Pieces given to one system call; Linux refuses more than 1024.
 const PIECES_MAX: usize = 1024;
@@ -27,15 +31,23 @@ const PIECES_MAX: usize = 1024;
 /// Files below the folders that callers name.
 #[derive(Debug)]
 pub struct FileDisk {
-    descriptors: Arc<Descriptors>,
+    descriptors: Arc<Pool>,
+    mappings: Arc<Pool>,
 }
 
 impl FileDisk {
-    /// At most `open_files_max` descriptors stay open between calls.
+    /// At most `open_files_max` descriptors and `mapped_files_max` mappings stay open between
+    /// calls.
     #[must_use]
-    pub fn new(open_files_max: usize) -> Self {
-        let descriptors = Descriptors { open: Mutex::default(), open_files_max };
-        Self { descriptors: Arc::new(descriptors) }
+    pub fn new(open_files_max: usize, mapped_files_max: usize) -> Self {
+        Self { descriptors: Pool::new(open_files_max), mappings: Pool::new(mapped_files_max) }
+    }
+}
+
+impl Default for FileDisk {
+    /// Bounded by [`limits::OPEN_FILES_MAX`] and [`limits::MAPPED_FILES_MAX`].
+    fn default() -> Self {
+        Self::new(limits::OPEN_FILES_MAX, limits::MAPPED_FILES_MAX)
     }
 }
 
@@ -55,13 +67,20 @@ impl Disk for FileDisk {
             descriptors: Arc::clone(&self.descriptors),
             this: Weak::clone(this),
         });
-        self.descriptors.opened(&handle.this);
+        self.descriptors.opened(&handle.holder());
         Ok(handle)
     }
 
-    fn map(&self, path: &Path) -> DiskResult<Bytes> {
-        let file = File::open(path).map_err(|e| DiskError::new("open", path, e))?;
-        mmap::map(&file).map_err(|e| DiskError::new("map", path, e))
+    fn map(&self, path: &Path) -> DiskResult<Arc<dyn MappedFile>> {
+        let mapping = Arc::new_cyclic(|this| Mapping {
+            path: path.to_owned(),
+            content: Mutex::default(),
+            used: AtomicBool::new(true),
+            mappings: Arc::clone(&self.mappings),
+            this: Weak::clone(this),
+        });
+        mapping.content()?;
+        Ok(mapping)
     }
 
     fn stat(&self, path: &Path) -> DiskResult<FileStat> {
@@ -132,42 +151,13 @@ struct FileLock {
 
 impl DiskLock for FileLock {}
 
-/// The handles that hold a descriptor, in the order in which they are looked at for closing.
-#[derive(Debug)]
-struct Descriptors {
-    open: Mutex<VecDeque<Weak<Handle>>>,
-    open_files_max: usize,
-}
-
-impl Descriptors {
-    /// Takes note of an opened handle and closes the longest unused ones above the bound.
-    fn opened(&self, handle: &Weak<Handle>) {
-        let mut open = lock(&self.open);
-        open.push_back(Weak::clone(handle));
-        // Each look takes a handle's second chance away, so two rounds always find one to close.
-        for _ in 0..2 * open.len() {
-            if open.len() <= self.open_files_max {
-                break;
-            }
-            let Some(oldest) = open.pop_front() else { break };
-            let Some(oldest_handle) = oldest.upgrade() else { continue };
-            let busy = oldest.ptr_eq(handle)
-                || oldest_handle.used.swap(false, Ordering::Relaxed)
-                || !oldest_handle.close();
-            if busy {
-                open.push_back(oldest);
-            }
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Handle {
     place: Mutex<Place>,
     /// Whether it served a call since it was last looked at.
     used: AtomicBool,
-    descriptors: Arc<Descriptors>,
-    /// Itself, as [`Descriptors`] keeps it.
+    descriptors: Arc<Pool>,
+    /// Itself, as the pool keeps it.
     this: Weak<Self>,
 }
 
@@ -190,19 +180,28 @@ impl Handle {
         let file = Arc::new(file.map_err(|e| DiskError::new("open", &place.path, e))?);
         place.file = Some(Arc::clone(&file));
         drop(place);
-        self.descriptors.opened(&self.this);
+        self.descriptors.opened(&self.holder());
         Ok(file)
     }
 
-    /// Gives the descriptor back; false when a call is using this handle right now.
-    fn close(&self) -> bool {
-        let Ok(mut place) = self.place.try_lock() else { return false };
-        place.file = None;
-        true
+    fn holder(&self) -> Weak<dyn Closable> {
+        Weak::<Self>::clone(&self.this)
     }
 
     fn failed(&self, operation: &'static str, source: impl Into<io::Error>) -> DiskError {
         DiskError::new(operation, &lock(&self.place).path, source.into())
+    }
+}
+
+impl Closable for Handle {
+    fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    fn close(&self) -> bool {
+        let Ok(mut place) = self.place.try_lock() else { return false };
+        place.file = None;
+        true
     }
 }
 
@@ -264,9 +263,43 @@ impl DiskFile for Handle {
     }
 }
 
-/// A panic elsewhere leaves these small states whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A mapped file; the mapping goes and comes back as the pool has room.
+#[derive(Debug)]
+struct Mapping {
+    path: PathBuf,
+    content: Mutex<Option<Bytes>>,
+    used: AtomicBool,
+    mappings: Arc<Pool>,
+    this: Weak<Self>,
+}
+
+impl MappedFile for Mapping {
+    fn content(&self) -> DiskResult<Bytes> {
+        self.used.store(true, Ordering::Relaxed);
+        let mut content = lock(&self.content);
+        if let Some(content) = &*content {
+            return Ok(content.clone());
+        }
+        let file = File::open(&self.path).map_err(|e| DiskError::new("open", &self.path, e))?;
+        let mapped = mmap::map(&file).map_err(|e| DiskError::new("map", &self.path, e))?;
+        *content = Some(mapped.clone());
+        drop(content);
+        let holder: Weak<dyn Closable> = Weak::<Self>::clone(&self.this);
+        self.mappings.opened(&holder);
+        Ok(mapped)
+    }
+}
+
+impl Closable for Mapping {
+    fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    fn close(&self) -> bool {
+        let Ok(mut content) = self.content.try_lock() else { return false };
+        *content = None;
+        true
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ fn write(file: &Arc<dyn DiskFile>, position: u64, bytes: &[u8]) {
 #[test]
 fn reads_what_was_written_in_pieces_and_stops_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(4);
+    let disk = FileDisk::new(4, 2);
     let file = disk.open(&dir.path().join("a"), OpenMode::CreateEmpty).unwrap();
     let many: Vec<Vec<u8>> = (0..3000_u32).map(|i| i.to_be_bytes().to_vec()).collect();
     let pieces: Vec<IoSlice<'_>> = many.iter().map(|piece| IoSlice::new(piece)).collect();
@@ -28,7 +28,7 @@ fn reads_what_was_written_in_pieces_and_stops_at_the_end() {
 #[test]
 fn more_handles_than_descriptors_all_keep_working() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(3);
+    let disk = FileDisk::new(3, 2);
     let path = |i: usize| dir.path().join(format!("f{i}"));
     let files: Vec<_> =
         (0..20).map(|i| disk.open(&path(i), OpenMode::CreateEmpty).unwrap()).collect();
@@ -40,14 +40,13 @@ fn more_handles_than_descriptors_all_keep_working() {
     for (i, file) in files.iter().enumerate() {
         assert_eq!(file.read_at(0, 9).unwrap(), vec![i as u8; 3]);
     }
-    let open = lock(&disk.descriptors.open);
-    assert!(open.len() <= 3, "{} descriptors stay open", open.len());
+    assert!(disk.descriptors.len() <= 3, "{} descriptors stay open", disk.descriptors.len());
 }
 
 #[test]
 fn a_renamed_file_is_read_on_after_its_descriptor_was_closed() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(1);
+    let disk = FileDisk::new(1, 2);
     let file = disk.open(&dir.path().join("a"), OpenMode::CreateEmpty).unwrap();
     write(&file, 0, b"kept");
     file.rename(&dir.path().join("a.deleted")).unwrap();
@@ -61,7 +60,7 @@ fn a_renamed_file_is_read_on_after_its_descriptor_was_closed() {
 #[test]
 fn a_second_lock_is_refused_until_the_first_goes() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(4);
+    let disk = FileDisk::new(4, 2);
     let path = dir.path().join(".lock");
     let held = disk.lock(&path).unwrap();
     assert_eq!(disk.lock(&path).unwrap_err().kind, DiskErrorKind::Locked);
@@ -72,7 +71,7 @@ fn a_second_lock_is_refused_until_the_first_goes() {
 #[test]
 fn a_missing_file_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(4);
+    let disk = FileDisk::new(4, 2);
     let path = dir.path().join("none");
     assert!(disk.open(&path, OpenMode::Existing).unwrap_err().is_not_found());
     assert!(disk.stat(&path).unwrap_err().is_not_found());
@@ -83,12 +82,31 @@ fn a_missing_file_is_told_apart() {
 #[test]
 fn a_mapping_outlives_the_name() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = FileDisk::new(4);
+    let disk = FileDisk::new(4, 2);
     let path = dir.path().join("i");
     write(&disk.open(&path, OpenMode::CreateIfMissing).unwrap(), 0, b"index");
-    let mapping = disk.map(&path).unwrap();
+    let content = disk.map(&path).unwrap().content().unwrap();
     disk.remove(&path).unwrap();
-    assert_eq!(mapping, &b"index"[..]);
+    assert_eq!(content, &b"index"[..]);
     disk.open(&path, OpenMode::CreateEmpty).unwrap();
-    assert!(disk.map(&path).unwrap().is_empty());
+    assert!(disk.map(&path).unwrap().content().unwrap().is_empty());
+}
+
+#[test]
+fn more_mapped_files_than_mappings_all_keep_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4, 2);
+    let maps: Vec<_> = (0..9_u8)
+        .map(|i| {
+            let path = dir.path().join(format!("m{i}"));
+            write(&disk.open(&path, OpenMode::CreateEmpty).unwrap(), 0, &[i; 40]);
+            disk.map(&path).unwrap()
+        })
+        .collect();
+    for _ in 0..3 {
+        for (i, map) in maps.iter().enumerate() {
+            assert_eq!(map.content().unwrap(), vec![i as u8; 40]);
+        }
+    }
+    assert!(disk.mappings.len() <= 2, "{} mappings stay", disk.mappings.len());
 }

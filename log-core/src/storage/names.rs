@@ -1,0 +1,152 @@
+//! The names of the files in a partition's folder: base offset in 20 digits, then what they are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One kind of file that a segment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    /// Record batches.
+    Log,
+    /// Offset to position.
+    OffsetIndex,
+    /// Timestamp to offset.
+    TimeIndex,
+    /// Aborted transactions.
+    TxnIndex,
+    /// Producer state at the base offset.
+    Snapshot,
+    /// Append time to offset; see docs/formats.md.
+    AppendTimeIndex,
+    /// Tag codes; see docs/formats.md.
+    TagIndex,
+}
+
+impl FileKind {
+    /// Every kind, the log itself first.
+    pub const ALL: [Self; 7] = [
+        Self::Log,
+        Self::OffsetIndex,
+        Self::TimeIndex,
+        Self::TxnIndex,
+        Self::Snapshot,
+        Self::AppendTimeIndex,
+        Self::TagIndex,
+    ];
+
+    /// The part after the base offset.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Log => ".log",
+            Self::OffsetIndex => ".index",
+            Self::TimeIndex => ".timeindex",
+            Self::TxnIndex => ".txnindex",
+            Self::Snapshot => ".snapshot",
+            Self::AppendTimeIndex => ".appendtime",
+            Self::TagIndex => ".tags",
+        }
+    }
+}
+
+/// Put after the name of a file that is no longer part of the log and will be removed.
+pub const DELETED_SUFFIX: &str = ".deleted";
+/// Put after the name of a file that is being written, until it takes its final name.
+pub const TEMPORARY_SUFFIX: &str = ".tmp";
+/// Put by Kafka's compaction after unfinished and finished replacements of segments.
+pub const COMPACTION_SUFFIXES: [&str; 2] = [".cleaned", ".swap"];
+
+/// What a name in a partition's folder says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileName {
+    /// A file of the segment, or the snapshot, at this offset.
+    Segment(FileKind, i64),
+    /// Left over from a deletion or an unfinished write.
+    Stray,
+    /// Something else: a checkpoint, or not ours.
+    Other,
+}
+
+/// Reads a file's name.
+#[must_use]
+pub fn parse(name: &str) -> FileName {
+    let ends = |suffix: &&str| name.ends_with(*suffix);
+    if ends(&DELETED_SUFFIX) || ends(&TEMPORARY_SUFFIX) || COMPACTION_SUFFIXES.iter().any(ends) {
+        return FileName::Stray;
+    }
+    for kind in FileKind::ALL {
+        let digits = name.strip_suffix(kind.suffix());
+        let digits = digits.filter(|d| d.len() == 20 && d.bytes().all(|b| b.is_ascii_digit()));
+        if let Some(offset) = digits.and_then(|digits| digits.parse().ok()) {
+            return FileName::Segment(kind, offset);
+        }
+    }
+    FileName::Other
+}
+
+/// The files of one segment.
+#[derive(Clone, Debug)]
+pub struct SegmentPaths {
+    dir: Arc<Path>,
+    base_offset: i64,
+}
+
+impl SegmentPaths {
+    /// Those with this base offset in `dir`.
+    #[must_use]
+    pub const fn new(dir: Arc<Path>, base_offset: i64) -> Self {
+        Self { dir, base_offset }
+    }
+
+    /// Where a file of this kind is.
+    #[must_use]
+    pub fn of(&self, kind: FileKind) -> PathBuf {
+        self.dir.join(format!("{:020}{}", self.base_offset, kind.suffix()))
+    }
+}
+
+/// `path` with `suffix` after its name.
+#[must_use]
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let paths = SegmentPaths::new(Path::new("/d").into(), 4991);
+        for kind in FileKind::ALL {
+            let path = paths.of(kind);
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert_eq!(parse(name), FileName::Segment(kind, 4991));
+        }
+        assert_eq!(paths.of(FileKind::Log), Path::new("/d/00000000000000004991.log"));
+        let largest = SegmentPaths::new(Path::new("").into(), i64::MAX);
+        assert_eq!(largest.of(FileKind::Log), Path::new("09223372036854775807.log"));
+    }
+
+    #[test]
+    fn foreign_names_are_left_alone_and_leftovers_known() {
+        for (name, expected) in [
+            ("00000000000000000000.log.deleted", FileName::Stray),
+            ("leader-epoch-checkpoint.tmp", FileName::Stray),
+            ("00000000000000000000.log.cleaned", FileName::Stray),
+            ("00000000000000000000.log.swap", FileName::Stray),
+            ("leader-epoch-checkpoint", FileName::Other),
+            ("partition.metadata", FileName::Other),
+            ("0.log", FileName::Other),
+            ("0000000000000000000a.log", FileName::Other),
+            ("-0000000000000000001.log", FileName::Other),
+            ("99999999999999999999.log", FileName::Other),
+            ("00000000000000000007.timeindex", FileName::Segment(FileKind::TimeIndex, 7)),
+            ("", FileName::Other),
+        ] {
+            assert_eq!(parse(name), expected, "{name}");
+        }
+    }
+}
