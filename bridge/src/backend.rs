@@ -15,7 +15,7 @@ mod group;
 mod node;
 mod topic;
 
-pub use batch::{BatchFault, DecodedBatch, DecodedRecord};
+pub use batch::SharedBatch;
 pub use error::{BackendError, Result};
 pub use group::{
     ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, GroupChange, GroupView, Member,
@@ -37,8 +37,8 @@ use crate::session::SessionId;
 pub struct NewRecord {
     /// CreateTime in milliseconds since 1970 (RocketMQ's born timestamp).
     pub timestamp_ms: i64,
-    /// The record from its key length to its last header, encoded as `RecordBatch` v2 has it: what
-    /// the node puts before it are length, attributes, timestamp delta and offset delta.
+    /// What [`duolog_log_core::record::NewRecord::encode_payload`] writes: the record from its
+    /// key's length to its last header. The node's batch builder copies it as it is.
     pub payload: Bytes,
 }
 
@@ -133,7 +133,7 @@ pub struct ReadRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct ReadAnswer {
     /// In order of their offsets. The first may begin before the offset asked for.
-    pub batches: Vec<Arc<DecodedBatch>>,
+    pub batches: Vec<Arc<SharedBatch>>,
     /// Everything from the asked offset up to this one, exclusive, is in `batches` or is nothing
     /// for this reader. Beyond the asked offset unless that was the LSO.
     pub next_offset: i64,
@@ -208,7 +208,9 @@ pub trait Backend: Send + Sync + 'static {
     /// Errors: `UnknownTopic`.
     fn delete_topic(&self, topic: &Topic) -> impl Future<Output = Result<()>> + Send;
 
-    /// Appends to the log's end. The node gathers what waits for one partition into one batch.
+    /// Appends to the log's end. The first poll hands the records to their partition, so that calls
+    /// first polled in some order are appended in it; dropping the future then loses the answer
+    /// alone. The node gathers what waits for one partition into one batch.
     /// Errors: `UnknownTopic`, `UnknownPartition`, `RecordTooLarge`, `NotWritable`, `NotLeader`.
     fn append(
         &self,

@@ -1,13 +1,25 @@
-//! RocketMQ's side of Duolog: the remoting protocol, its messages and bodies, and what becomes of them on a Kafka log.
+//! RocketMQ's side of Duolog: the remoting protocol, its messages and bodies, and what becomes of
+//! them on a Kafka log.
 //!
-//! Read the modules in this order. [`remoting`] turns bytes into commands and back, and knows nothing of what they
-//! mean; [`json`] and [`response_code`] serve it.
+//! Read the modules in this order. [`backend`] says what the bridge needs from a node. [`remoting`]
+//! turns bytes into commands and back, and knows nothing of what they mean; [`json`] and
+//! [`response_code`] serve it. [`session`] and [`dispatch`] are what the owner of a connection
+//! calls; [`processors`] and [`namesrv`] answer.
 
 pub mod limits;
+
+pub mod backend;
 
 pub mod json;
 pub mod remoting;
 pub mod response_code;
 
-pub mod backend;
+pub mod dispatch;
+#[allow(dead_code, reason = "held pulls follow")]
+mod holds;
+mod namesrv;
+pub mod processors;
 pub mod session;
+
+#[cfg(test)]
+mod fake;

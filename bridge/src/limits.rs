@@ -1,6 +1,7 @@
 //! Every bound of this crate, with the assertions that tie them together.
 
-/// A remoting frame on the wire, its four length bytes included. Source: NettySystemConfig, frame limit 16777216.
+/// A remoting frame on the wire, its four length bytes included. Source: NettySystemConfig, frame
+/// limit 16777216.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The word after the length: one byte serialize type, three bytes header length.
@@ -12,7 +13,8 @@ pub const PROPERTIES_BYTES_MAX: usize = i16::MAX as usize;
 /// A topic's name at the RocketMQ door, in characters. Source: TopicValidator.
 pub const TOPIC_CHARS_MAX: usize = 127;
 
-/// Names of retry and dead-letter topics, which carry a prefix before the group. Source: TopicValidator.
+/// Names of retry and dead-letter topics, which carry a prefix before the group. Source:
+/// TopicValidator.
 pub const DERIVED_TOPIC_CHARS_MAX: usize = 255;
 
 /// A group's name, in characters. Source: Validators.
@@ -27,15 +29,23 @@ pub const PARTITION_NUMBER_BITS: u32 = 23;
 /// Bits of an offset in a pseudo address.
 pub const ADDRESS_OFFSET_BITS: u32 = 40;
 
-/// Messages in one batch send; a message of the batch format takes 22 bytes at least, so this stops nothing that the
-/// size limit of a send (`maxMessageSize`) lets through, and bounds the memory of what is decoded before it is checked.
+/// Messages in one batch send; a message of the batch format takes 22 bytes at least, so this stops
+/// nothing that the size limit of a send (`maxMessageSize`) lets through, and bounds the memory of
+/// what is decoded before it is checked.
 pub const BATCH_MESSAGES_MAX: usize = 4 * 1024 * 1024 / 22;
 
 /// Nesting of a JSON body; beyond it the body is refused rather than the stack risked.
 pub const JSON_DEPTH_MAX: usize = 64;
 
-/// From this size on, a piece is handed to the socket as it is instead of being copied into the answer's own buffer.
+/// From this size on, a piece is handed to the socket as it is instead of being copied into the
+/// answer's own buffer.
 pub const SHARED_SEGMENT_BYTES_MIN: usize = 4096;
+
+/// Pulls that wait for records at one time, over all connections; one costs about a kilobyte.
+pub const HELD_PULLS_MAX: usize = 100_000;
+
+/// Groups whose heartbeat fingerprint is remembered.
+pub const FINGERPRINTS_MAX: usize = 100_000;
 
 const _: () = {
     assert!(PARTITION_NUMBER_BITS + ADDRESS_OFFSET_BITS == 63);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::backend::BackendError;
+
 /// A response code. Source: ResponseCode, RemotingSysResponseCode, ControllerResponseCode of 5.5.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResponseCode(pub i32);
@@ -125,6 +127,30 @@ impl fmt::Display for ResponseCode {
         match self.name() {
             Some(name) => write!(formatter, "{} {name}", self.0),
             None => self.0.fmt(formatter),
+        }
+    }
+}
+
+impl From<&BackendError> for ResponseCode {
+    /// What a client is told of a node's refusal.
+    fn from(error: &BackendError) -> Self {
+        match error {
+            BackendError::UnknownTopic { .. } => Self::TOPIC_NOT_EXIST,
+            BackendError::UnknownPartition { .. } | BackendError::InvalidTopic { .. } => {
+                Self::INVALID_PARAMETER
+            }
+            // Producers try another queue on this one, consumers pull again.
+            BackendError::NotLeader { .. } | BackendError::NotWritable { .. } => {
+                Self::SERVICE_NOT_AVAILABLE
+            }
+            BackendError::OffsetOutOfRange { .. } => Self::PULL_OFFSET_MOVED,
+            BackendError::RecordTooLarge { .. } => Self::MESSAGE_ILLEGAL,
+            BackendError::Busy => Self::SYSTEM_BUSY,
+            BackendError::GroupKindConflict { .. } => Self::SUBSCRIPTION_GROUP_NOT_EXIST,
+            BackendError::CorruptBatch { .. }
+            | BackendError::NotEnoughReplicas
+            | BackendError::CoordinatorNotReady { .. }
+            | BackendError::LimitReached { .. } => Self::SYSTEM_ERROR,
         }
     }
 }

@@ -1,5 +1,136 @@
 //! Connections, as far as the protocol knows them.
+//!
+//! A [`Session`] lives from the socket's accept to its close. It names the door it came in by, and
+//! it is where the node reaches the client: requests of ours (the notice of a changed group) go
+//! through its outbox, into which the connection's own loop looks.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use tokio::sync::mpsc;
+
+use crate::remoting::{RemotingCommand, SerializeType};
 
 /// Names one connection for the life of the process. Never given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
+
+/// The listener a connection came in by; says which request codes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// 9876.
+    NameServer,
+    /// 10911.
+    Broker,
+    /// 10909, where old clients send first: the broker's door without pulls.
+    BrokerVip,
+}
+
+/// Requests of ours on their way to a client.
+pub type Outbox = mpsc::Sender<RemotingCommand>;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Session {
+    id: SessionId,
+    door: Door,
+    peer: SocketAddr,
+    outbox: Outbox,
+    is_member: AtomicBool,
+}
+
+impl Session {
+    /// The connection's name.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The listener it came in by.
+    #[must_use]
+    pub fn door(&self) -> Door {
+        self.door
+    }
+
+    /// The client's end.
+    #[must_use]
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Remembers that the close of this connection concerns a group.
+    #[allow(dead_code, reason = "heartbeats follow")]
+    pub(crate) fn set_member(&self) {
+        self.is_member.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_member(&self) -> bool {
+        self.is_member.load(Ordering::Relaxed)
+    }
+}
+
+/// All open connections.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    open: RwLock<HashMap<SessionId, Arc<Session>>>,
+    next_id: AtomicU64,
+    next_opaque: AtomicI32,
+}
+
+/// NOTIFY_CONSUMER_IDS_CHANGED.
+const NOTIFY_CONSUMER_IDS_CHANGED: i32 = 40;
+
+impl Sessions {
+    /// Registers a connection. `outbox` should hold a handful; what does not fit is dropped.
+    pub fn open(&self, door: Door, peer: SocketAddr, outbox: Outbox) -> Arc<Session> {
+        let id = SessionId(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let is_member = AtomicBool::new(false);
+        let session = Arc::new(Session { id, door, peer, outbox, is_member });
+        self.open.write().insert(id, Arc::clone(&session));
+        session
+    }
+
+    /// Forgets a connection.
+    pub fn close(&self, id: SessionId) {
+        self.open.write().remove(&id);
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.open.read().len()
+    }
+
+    /// No connection is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Tells those of `members` that are connected here that their group changed (request 40, one
+    /// way). A client that misses it rebalances within 20 s of its own accord, so a full outbox
+    /// loses the notice.
+    pub fn notify_consumer_ids_changed(
+        &self,
+        group: &str,
+        members: impl IntoIterator<Item = SessionId>,
+    ) {
+        let open = self.open.read();
+        for session in members.into_iter().filter_map(|member| open.get(&member)) {
+            let opaque = self.next_opaque.fetch_add(1, Ordering::Relaxed);
+            let notice =
+                RemotingCommand::request(NOTIFY_CONSUMER_IDS_CHANGED, opaque, SerializeType::Json)
+                    .one_way()
+                    .with_field("consumerGroup", group);
+            if session.outbox.try_send(notice).is_err() {
+                tracing::debug!(group, peer = %session.peer, "notice of a changed group dropped");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

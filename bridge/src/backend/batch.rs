@@ -1,84 +1,36 @@
 //! A batch decoded once and shared by all that read it.
 
-use bytes::Bytes;
+use std::sync::OnceLock;
 
-/// One record inside a [`DecodedBatch`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecodedRecord {
-    /// The record's offset.
-    pub offset: i64,
-    /// CreateTime, or the append time where the topic says so; milliseconds since 1970.
-    pub timestamp_ms: i64,
-    /// Java's `String.hashCode` of the record's tag, 0 without a tag.
-    pub tag_hash: i32,
-    /// Where the record's payload begins in the batch's data; inclusive.
-    pub start: u32,
-    /// Where it ends; exclusive.
-    pub end: u32,
-}
+use duolog_log_core::record::{DecodedBatch, Record};
 
-/// The records of one batch, decompressed. Offsets rise, not always by one (compaction).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodedBatch {
-    base_offset: i64,
-    next_offset: i64,
+/// A decoded batch with what RocketMQ's readers need besides. The node keeps it in a bounded cache
+/// by partition and base offset.
+#[derive(Debug)]
+pub struct SharedBatch {
+    decoded: DecodedBatch,
     append_time_ms: i64,
-    data: Bytes,
-    records: Vec<DecodedRecord>,
+    /// By index of the record; made when somebody first reads with a filter.
+    tag_hashes: OnceLock<Box<[i32]>>,
 }
 
-/// What is wrong with the parts of a [`DecodedBatch`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BatchFault {
-    /// A payload is not inside the data.
-    #[error("record {index} lies outside the data of its batch")]
-    OutsideData {
-        /// Which record, from 0.
-        index: usize,
-    },
-    /// Offsets do not rise, or leave the batch's range.
-    #[error("offset of record {index} does not follow the one before it inside the batch's range")]
-    OffsetOrder {
-        /// Which record, from 0.
-        index: usize,
-    },
-}
-
-impl DecodedBatch {
-    /// Joins the parts of a batch that covers `base_offset..next_offset`. `data` holds each
-    /// record's payload as [`super::NewRecord::payload`] describes it, with anything between the
-    /// payloads.
-    /// Errors: [`BatchFault`].
-    pub fn new(
-        base_offset: i64,
-        next_offset: i64,
-        append_time_ms: i64,
-        data: Bytes,
-        records: Vec<DecodedRecord>,
-    ) -> Result<Self, BatchFault> {
-        let mut lowest = base_offset;
-        for (index, record) in records.iter().enumerate() {
-            if record.offset < lowest || record.offset >= next_offset {
-                return Err(BatchFault::OffsetOrder { index });
-            }
-            if data.get(record.start as usize..record.end as usize).is_none() {
-                return Err(BatchFault::OutsideData { index });
-            }
-            lowest = record.offset.saturating_add(1);
-        }
-        Ok(Self { base_offset, next_offset, append_time_ms, data, records })
+impl SharedBatch {
+    /// Joins a batch and the time it was appended at, milliseconds since 1970.
+    #[must_use]
+    pub fn new(decoded: DecodedBatch, append_time_ms: i64) -> Self {
+        Self { decoded, append_time_ms, tag_hashes: OnceLock::new() }
     }
 
     /// First offset the batch covers.
     #[must_use]
     pub fn base_offset(&self) -> i64 {
-        self.base_offset
+        self.decoded.header().base_offset
     }
 
     /// One past the last offset the batch covers.
     #[must_use]
     pub fn next_offset(&self) -> i64 {
-        self.next_offset
+        self.decoded.header().next_offset()
     }
 
     /// When the batch was appended, milliseconds since 1970.
@@ -87,28 +39,41 @@ impl DecodedBatch {
         self.append_time_ms
     }
 
-    /// The records in order of their offsets.
+    /// The batch itself.
     #[must_use]
-    pub fn records(&self) -> &[DecodedRecord] {
-        &self.records
+    pub fn decoded(&self) -> &DecodedBatch {
+        &self.decoded
     }
 
-    /// The records from `offset` on; inclusive.
-    #[must_use]
-    pub fn records_from(&self, offset: i64) -> &[DecodedRecord] {
-        let first = self.records.partition_point(|record| record.offset < offset);
-        self.records.get(first..).unwrap_or_default()
-    }
-
-    /// The payload of one of this batch's records, from its key length to its last header.
-    #[must_use]
-    pub fn payload(&self, record: &DecodedRecord) -> &[u8] {
-        self.data.get(record.start as usize..record.end as usize).unwrap_or_default()
-    }
-
-    /// Bytes this batch keeps in memory; what a cache counts.
+    /// Bytes this batch keeps in memory, with its tags; what a cache counts.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.data.len() + self.records.len() * size_of::<DecodedRecord>() + size_of::<Self>()
+        let tags = self.decoded.len() * size_of::<i32>();
+        self.decoded.memory_bytes() + tags + size_of::<Self>() - size_of::<DecodedBatch>()
+    }
+
+    /// The records from `offset` on, each with the Java hash of its tag (0 without one).
+    pub fn tagged_from(&self, offset: i64) -> impl Iterator<Item = (Record<'_>, i32)> {
+        let hashes = self.tag_hashes.get_or_init(|| self.decoded.iter().map(tag_hash).collect());
+        let records = self.decoded.iter_from(offset);
+        let skipped = hashes.len() - records.len();
+        records.zip(hashes.iter().skip(skipped).copied())
     }
 }
+
+/// Of the last `TAGS` header, as the reader will see it: a value that is no property's text has
+/// another name there, and so is no tag.
+fn tag_hash(record: Record<'_>) -> i32 {
+    let tags = record.headers.iter().filter(|header| header.key == b"TAGS");
+    let tag = tags.last().and_then(|header| std::str::from_utf8(header.value?).ok());
+    tag.filter(|tag| !tag.contains(['\u{1}', '\u{2}'])).map_or(0, java_hash)
+}
+
+/// Java's `String.hashCode`: over UTF-16 units, wrapping.
+pub(crate) fn java_hash(text: &str) -> i32 {
+    let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+    text.encode_utf16().fold(0, step)
+}
+
+#[cfg(test)]
+mod tests;

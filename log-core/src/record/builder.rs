@@ -70,6 +70,36 @@ pub struct NewRecord<'a> {
     pub headers: &'a [Header<'a>],
 }
 
+impl NewRecord<'_> {
+    /// Bytes of what [`Self::encode_payload`] writes.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|header| {
+            nullable_bytes_len(Some(header.key)).saturating_add(nullable_bytes_len(header.value))
+        });
+        [
+            nullable_bytes_len(self.key),
+            nullable_bytes_len(self.value),
+            varint_bytes(i32::try_from(self.headers.len()).unwrap_or(i32::MAX)),
+        ]
+        .into_iter()
+        .chain(headers)
+        .fold(0, usize::saturating_add)
+    }
+
+    /// Writes the part of a record that does not depend on its place: from the key's length to the
+    /// last header. Key, value and headers are each shorter than 2 GiB.
+    pub fn encode_payload(&self, out: &mut Vec<u8>) {
+        put_nullable_bytes(out, self.key);
+        put_nullable_bytes(out, self.value);
+        put_varint(out, self.headers.len() as i32);
+        for header in self.headers {
+            put_nullable_bytes(out, Some(header.key));
+            put_nullable_bytes(out, header.value);
+        }
+    }
+}
+
 /// The end of the largest batch that the length field can describe, with room for its own fields.
 const REGION_BYTES_MAX: usize = i32::MAX as usize - HEADER_BYTES;
 
@@ -129,9 +159,7 @@ impl BatchBuilder {
     /// What [`Self::size_in_bytes`] would be after appending `record`.
     #[must_use]
     pub fn size_with(&self, record: &NewRecord<'_>) -> usize {
-        let body = self.body_bytes(record);
-        let prefix = varint_bytes(i32::try_from(body).unwrap_or(i32::MAX));
-        self.bytes.len().saturating_add(prefix).saturating_add(body)
+        self.size_with_encoded(record.timestamp, record.payload_bytes())
     }
 
     /// The greatest timestamp so far, and the offset delta of the first record that has it.
@@ -145,56 +173,70 @@ impl BatchBuilder {
     /// added then.
     pub fn append(&mut self, record: &NewRecord<'_>) -> Result<i32, RecordError> {
         let size = self.size_with(record);
+        let offset_delta = self.begin_record(record.timestamp, record.payload_bytes(), size)?;
+        record.encode_payload(&mut self.bytes);
+        debug_assert_eq!(self.bytes.len(), size, "the size was known before");
+        Ok(offset_delta)
+    }
+
+    /// What [`Self::size_in_bytes`] would be after [`Self::append_encoded`].
+    #[must_use]
+    pub fn size_with_encoded(&self, timestamp: i64, payload_bytes: usize) -> usize {
+        let body = self.body_bytes(timestamp, payload_bytes);
+        let prefix = varint_bytes(i32::try_from(body).unwrap_or(i32::MAX));
+        self.bytes.len().saturating_add(prefix).saturating_add(body)
+    }
+
+    /// As [`Self::append`], for a record whose payload [`NewRecord::encode_payload`] (or code that
+    /// does the same) has written already; it is copied as it is.
+    /// Errors: `BatchTooLarge`.
+    pub fn append_encoded(&mut self, timestamp: i64, payload: &[u8]) -> Result<i32, RecordError> {
+        let size = self.size_with_encoded(timestamp, payload.len());
+        let offset_delta = self.begin_record(timestamp, payload.len(), size)?;
+        self.bytes.extend_from_slice(payload);
+        debug_assert_eq!(self.bytes.len(), size, "the size was known before");
+        Ok(offset_delta)
+    }
+
+    /// Writes what stands before a record's payload; the batch will have `size` bytes after it.
+    fn begin_record(
+        &mut self,
+        timestamp: i64,
+        payload_bytes: usize,
+        size: usize,
+    ) -> Result<i32, RecordError> {
         if size > REGION_BYTES_MAX {
             return Err(RecordError::BatchTooLarge { size, maximum: REGION_BYTES_MAX });
         }
         let offset_delta = self.record_count;
         if offset_delta == 0 {
-            self.base_timestamp = record.timestamp;
+            self.base_timestamp = timestamp;
         }
-        if self.params.append_time.is_none() && record.timestamp > self.max_timestamp {
-            self.max_timestamp = record.timestamp;
+        if self.params.append_time.is_none() && timestamp > self.max_timestamp {
+            self.max_timestamp = timestamp;
             self.max_timestamp_offset_delta = offset_delta;
         }
-        let body = self.body_bytes(record);
-        let timestamp_delta = self.timestamp_delta(record);
+        let body = self.body_bytes(timestamp, payload_bytes);
+        let timestamp_delta = self.timestamp_delta(timestamp);
         let out = &mut self.bytes;
         out.reserve(size - out.len());
         put_varint(out, body as i32);
         out.push(0);
         put_varlong(out, timestamp_delta);
         put_varint(out, offset_delta);
-        put_nullable_bytes(out, record.key);
-        put_nullable_bytes(out, record.value);
-        put_varint(out, record.headers.len() as i32);
-        for header in record.headers {
-            put_nullable_bytes(out, Some(header.key));
-            put_nullable_bytes(out, header.value);
-        }
-        debug_assert_eq!(out.len(), size, "the size was known before");
         self.record_count += 1;
         Ok(offset_delta)
     }
 
     /// The first record sets the base of all.
-    const fn timestamp_delta(&self, record: &NewRecord<'_>) -> i64 {
-        if self.record_count == 0 { 0 } else { record.timestamp.wrapping_sub(self.base_timestamp) }
+    const fn timestamp_delta(&self, timestamp: i64) -> i64 {
+        if self.record_count == 0 { 0 } else { timestamp.wrapping_sub(self.base_timestamp) }
     }
 
     /// The record without the varint of its size.
-    fn body_bytes(&self, record: &NewRecord<'_>) -> usize {
-        let headers = record.headers.iter().map(|header| {
-            nullable_bytes_len(Some(header.key)).saturating_add(nullable_bytes_len(header.value))
-        });
-        [
-            1 + varlong_bytes(self.timestamp_delta(record)) + varint_bytes(self.record_count),
-            nullable_bytes_len(record.key),
-            nullable_bytes_len(record.value),
-            varint_bytes(i32::try_from(record.headers.len()).unwrap_or(i32::MAX)),
-        ]
-        .into_iter()
-        .chain(headers)
-        .fold(0, usize::saturating_add)
+    fn body_bytes(&self, timestamp: i64, payload_bytes: usize) -> usize {
+        let delta = varlong_bytes(self.timestamp_delta(timestamp));
+        (1 + delta + varint_bytes(self.record_count)).saturating_add(payload_bytes)
     }
 
     /// The whole batch, its CRC included. The compressor is used only if the batch is compressed.
@@ -280,7 +322,7 @@ fn put_header(bytes: &mut [u8], header: &BatchHeader) {
 fn put_nullable_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     match bytes {
         Some(bytes) => {
-            // Below i32::MAX: `append` has checked the sum.
+            // Below i32::MAX, as whoever calls sees to.
             put_varint(out, bytes.len() as i32);
             out.extend_from_slice(bytes);
         }

@@ -130,3 +130,36 @@ fn producer_kind_and_append_time_reach_the_header() {
     let times: Vec<_> = batch.records().unwrap().map(|record| record.unwrap().timestamp).collect();
     assert_eq!(times, [1000, 1000]);
 }
+
+proptest! {
+    #[test]
+    fn an_encoded_payload_gives_the_same_batch(
+        records in prop::collection::vec(owned(), 1..20),
+    ) {
+        let (mut whole, mut encoded) = (BatchBuilder::new(BatchParams::default()), BatchBuilder::new(BatchParams::default()));
+        for owned in &records {
+            let headers = headers_of(owned);
+            let record = NewRecord {
+                timestamp: owned.timestamp,
+                key: owned.key.as_deref(),
+                value: owned.value.as_deref(),
+                headers: &headers,
+            };
+            let mut payload = Vec::new();
+            record.encode_payload(&mut payload);
+            prop_assert_eq!(payload.len(), record.payload_bytes());
+            prop_assert_eq!(
+                encoded.size_with_encoded(owned.timestamp, payload.len()),
+                whole.size_with(&record)
+            );
+            prop_assert_eq!(
+                encoded.append_encoded(owned.timestamp, &payload).expect("small"),
+                whole.append(&record).expect("small")
+            );
+        }
+        prop_assert_eq!(
+            encoded.finish_uncompressed().expect("records"),
+            whole.finish_uncompressed().expect("records")
+        );
+    }
+}

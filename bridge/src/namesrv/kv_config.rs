@@ -1,0 +1,36 @@
+//! PUT_KV_CONFIG, GET_KV_CONFIG, DELETE_KV_CONFIG: codes 100, 101, 102. The name server's small
+//! store of texts, used for the order of topics. Leaves out: the order configuration in routes
+//! (`orderMessageEnable`, off in the original).
+//! Source: DefaultRequestProcessor, KVConfigManager.
+
+use crate::backend::Backend;
+use crate::processors::{Call, Outcome, Refusal};
+use crate::response_code::ResponseCode;
+
+/// A put without a value leaves nothing to get, as in the original, whose map then holds a null.
+pub(crate) async fn put<B: Backend>(call: Call<B>) -> Outcome {
+    let namespace: &str = call.request.field("namespace")?;
+    let key: &str = call.request.field("key")?;
+    let value: Option<&str> = call.request.optional_field("value")?;
+    call.backend().put_kv_config(namespace, key, value.map(str::to_owned)).await?;
+    Ok(call.reply.ok())
+}
+
+pub(crate) fn get<B: Backend>(call: &Call<B>) -> Outcome {
+    let namespace: &str = call.request.field("namespace")?;
+    let key: &str = call.request.field("key")?;
+    match call.backend().kv_config(namespace, key) {
+        Some(value) => Ok(call.reply.ok().with_field("value", value)),
+        None => Err(Refusal::new(
+            ResponseCode::QUERY_NOT_FOUND,
+            format!("No config item, Namespace: {namespace} Key: {key}"),
+        )),
+    }
+}
+
+pub(crate) async fn delete<B: Backend>(call: Call<B>) -> Outcome {
+    let namespace: &str = call.request.field("namespace")?;
+    let key: &str = call.request.field("key")?;
+    call.backend().put_kv_config(namespace, key, None).await?;
+    Ok(call.reply.ok())
+}

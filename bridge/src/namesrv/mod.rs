@@ -1,0 +1,5 @@
+//! The name server's requests: routes and small configuration, answered from what the node knows.
+//! There is no registration: a node is name server and broker in one, so a route is never older
+//! than its topic.
+
+pub(crate) mod kv_config;
