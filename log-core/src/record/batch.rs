@@ -39,7 +39,7 @@ pub const NO_SEQUENCE: i32 = -1;
 
 const LENGTH_MIN: i32 = (HEADER_BYTES - LOG_OVERHEAD_BYTES) as i32;
 const LEADER_EPOCH_AT: usize = 12;
-const CRC_AT: usize = 17;
+pub(super) const CRC_AT: usize = 17;
 pub(super) const ATTRIBUTES_AT: usize = 21;
 const MAX_TIMESTAMP_AT: usize = 35;
 
@@ -115,6 +115,11 @@ impl Attributes {
     #[must_use]
     pub const fn control(self) -> Self {
         Self(self.0 | Self::CONTROL)
+    }
+
+    #[must_use]
+    pub const fn delete_horizon(self) -> Self {
+        Self(self.0 | Self::DELETE_HORIZON)
     }
 }
 
@@ -475,3 +480,6 @@ fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
         place.copy_from_slice(field);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,8 @@ pub struct BatchParams {
     pub kind: BatchKind,
     /// Under `LogAppendTime`, the time of every record in ms.
     pub append_time: Option<i64>,
+    /// Of a compacted batch: when its tombstones may go, ms (KIP-534).
+    pub delete_horizon_ms: Option<i64>,
 }
 
 impl Default for BatchParams {
@@ -35,6 +37,7 @@ impl Default for BatchParams {
             producer: None,
             kind: BatchKind::Plain,
             append_time: None,
+            delete_horizon_ms: None,
         }
     }
 }
@@ -113,10 +116,12 @@ pub struct BatchBuilder {
     params: BatchParams,
     /// Room for the header, then the records.
     bytes: Vec<u8>,
-    base_timestamp: i64,
+    /// The first record's, or the delete horizon.
+    base_timestamp: Option<i64>,
     max_timestamp: i64,
     max_timestamp_offset_delta: i32,
     record_count: i32,
+    next_offset_delta: i32,
 }
 
 impl BatchBuilder {
@@ -133,10 +138,11 @@ impl BatchBuilder {
         Self {
             params,
             bytes,
-            base_timestamp: NO_TIMESTAMP,
+            base_timestamp: params.delete_horizon_ms,
             max_timestamp: params.append_time.unwrap_or(NO_TIMESTAMP),
             max_timestamp_offset_delta: 0,
             record_count: 0,
+            next_offset_delta: 0,
         }
     }
 
@@ -156,10 +162,21 @@ impl BatchBuilder {
         self.bytes.len()
     }
 
-    /// What [`Self::size_in_bytes`] would be after appending `record`.
+    /// What [`Self::size_in_bytes`] would be after [`Self::append`] of `record`.
     #[must_use]
     pub fn size_with(&self, record: &NewRecord<'_>) -> usize {
         self.size_with_encoded(record.timestamp, record.payload_bytes())
+    }
+
+    /// What [`Self::size_in_bytes`] would be after [`Self::append_encoded`].
+    #[must_use]
+    pub fn size_with_encoded(&self, timestamp: i64, payload_bytes: usize) -> usize {
+        self.size_after(self.body_bytes(self.next_offset_delta, timestamp, payload_bytes))
+    }
+
+    fn size_after(&self, body: usize) -> usize {
+        let prefix = varint_bytes(i32::try_from(body).unwrap_or(i32::MAX));
+        self.bytes.len().saturating_add(prefix).saturating_add(body)
     }
 
     /// The greatest timestamp so far, and the offset delta of the first record that has it.
@@ -172,52 +189,58 @@ impl BatchBuilder {
     /// Errors: `BatchTooLarge` when the batch would pass what its fields can describe; nothing is
     /// added then.
     pub fn append(&mut self, record: &NewRecord<'_>) -> Result<i32, RecordError> {
-        let size = self.size_with(record);
-        let offset_delta = self.begin_record(record.timestamp, record.payload_bytes(), size)?;
-        record.encode_payload(&mut self.bytes);
-        debug_assert_eq!(self.bytes.len(), size, "the size was known before");
+        let offset_delta = self.next_offset_delta;
+        self.append_at(offset_delta, record)?;
         Ok(offset_delta)
     }
 
-    /// What [`Self::size_in_bytes`] would be after [`Self::append_encoded`].
-    #[must_use]
-    pub fn size_with_encoded(&self, timestamp: i64, payload_bytes: usize) -> usize {
-        let body = self.body_bytes(timestamp, payload_bytes);
-        let prefix = varint_bytes(i32::try_from(body).unwrap_or(i32::MAX));
-        self.bytes.len().saturating_add(prefix).saturating_add(body)
+    /// As [`Self::append`], at an offset that may leave a gap, as compaction does.
+    /// Errors: also `InvalidBatch` when the offset does not rise.
+    pub fn append_at(
+        &mut self,
+        offset_delta: i32,
+        record: &NewRecord<'_>,
+    ) -> Result<(), RecordError> {
+        let payload_bytes = record.payload_bytes();
+        self.begin_record(offset_delta, record.timestamp, payload_bytes)?;
+        let start = self.bytes.len();
+        record.encode_payload(&mut self.bytes);
+        debug_assert_eq!(self.bytes.len() - start, payload_bytes, "the size was known before");
+        Ok(())
     }
 
     /// As [`Self::append`], for a record whose payload [`NewRecord::encode_payload`] (or code that
     /// does the same) has written already; it is copied as it is.
     /// Errors: `BatchTooLarge`.
     pub fn append_encoded(&mut self, timestamp: i64, payload: &[u8]) -> Result<i32, RecordError> {
-        let size = self.size_with_encoded(timestamp, payload.len());
-        let offset_delta = self.begin_record(timestamp, payload.len(), size)?;
+        let offset_delta = self.next_offset_delta;
+        self.begin_record(offset_delta, timestamp, payload.len())?;
         self.bytes.extend_from_slice(payload);
-        debug_assert_eq!(self.bytes.len(), size, "the size was known before");
         Ok(offset_delta)
     }
 
-    /// Writes what stands before a record's payload; the batch will have `size` bytes after it.
+    /// Writes what stands before a record's payload, and counts the record.
     fn begin_record(
         &mut self,
+        offset_delta: i32,
         timestamp: i64,
         payload_bytes: usize,
-        size: usize,
-    ) -> Result<i32, RecordError> {
+    ) -> Result<(), RecordError> {
+        let index = self.record_count;
+        if offset_delta < self.next_offset_delta || offset_delta == i32::MAX {
+            return Err(InvalidBatch::OffsetDelta { index, offset_delta }.into());
+        }
+        let body = self.body_bytes(offset_delta, timestamp, payload_bytes);
+        let size = self.size_after(body);
         if size > REGION_BYTES_MAX {
             return Err(RecordError::BatchTooLarge { size, maximum: REGION_BYTES_MAX });
         }
-        let offset_delta = self.record_count;
-        if offset_delta == 0 {
-            self.base_timestamp = timestamp;
-        }
+        let timestamp_delta = self.timestamp_delta(timestamp);
+        self.base_timestamp.get_or_insert(timestamp);
         if self.params.append_time.is_none() && timestamp > self.max_timestamp {
             self.max_timestamp = timestamp;
             self.max_timestamp_offset_delta = offset_delta;
         }
-        let body = self.body_bytes(timestamp, payload_bytes);
-        let timestamp_delta = self.timestamp_delta(timestamp);
         let out = &mut self.bytes;
         out.reserve(size - out.len());
         put_varint(out, body as i32);
@@ -225,18 +248,30 @@ impl BatchBuilder {
         put_varlong(out, timestamp_delta);
         put_varint(out, offset_delta);
         self.record_count += 1;
-        Ok(offset_delta)
+        self.next_offset_delta = offset_delta + 1;
+        Ok(())
     }
 
-    /// The first record sets the base of all.
-    const fn timestamp_delta(&self, timestamp: i64) -> i64 {
-        if self.record_count == 0 { 0 } else { timestamp.wrapping_sub(self.base_timestamp) }
+    /// Lets the batch cover offsets up to `offset_delta`, inclusive, although its last records are
+    /// gone. Errors: `InvalidBatch` below the last record.
+    pub fn extend_to(&mut self, offset_delta: i32) -> Result<(), RecordError> {
+        if offset_delta < self.next_offset_delta.saturating_sub(1) || offset_delta == i32::MAX {
+            let record_count = self.record_count;
+            let last_offset_delta = offset_delta;
+            return Err(InvalidBatch::OffsetRange { last_offset_delta, record_count }.into());
+        }
+        self.next_offset_delta = offset_delta + 1;
+        Ok(())
+    }
+
+    fn timestamp_delta(&self, timestamp: i64) -> i64 {
+        timestamp.wrapping_sub(self.base_timestamp.unwrap_or(timestamp))
     }
 
     /// The record without the varint of its size.
-    fn body_bytes(&self, timestamp: i64, payload_bytes: usize) -> usize {
-        let delta = varlong_bytes(self.timestamp_delta(timestamp));
-        (1 + delta + varint_bytes(self.record_count)).saturating_add(payload_bytes)
+    fn body_bytes(&self, offset_delta: i32, timestamp: i64, payload_bytes: usize) -> usize {
+        let before = varlong_bytes(self.timestamp_delta(timestamp)) + varint_bytes(offset_delta);
+        payload_bytes.saturating_add(1 + before)
     }
 
     /// The whole batch, its CRC included. The compressor is used only if the batch is compressed.
@@ -286,8 +321,8 @@ impl BatchBuilder {
             partition_leader_epoch: self.params.leader_epoch,
             crc: 0,
             attributes: self.attributes(),
-            last_offset_delta: self.record_count - 1,
-            base_timestamp: self.base_timestamp,
+            last_offset_delta: self.next_offset_delta - 1,
+            base_timestamp: self.base_timestamp.unwrap_or(NO_TIMESTAMP),
             max_timestamp: self.max_timestamp,
             producer_id: producer.id,
             producer_epoch: producer.epoch,
@@ -304,6 +339,10 @@ impl BatchBuilder {
         let attributes = Attributes::default()
             .with_compression(self.params.compression)
             .with_timestamp_type(timestamp_type);
+        let attributes = match self.params.delete_horizon_ms {
+            Some(_) => attributes.delete_horizon(),
+            None => attributes,
+        };
         match self.params.kind {
             BatchKind::Plain => attributes,
             BatchKind::Transactional => attributes.transactional(),

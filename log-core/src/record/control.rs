@@ -151,3 +151,6 @@ impl EndTransactionMarker {
         builder.finish_uncompressed()
     }
 }
+
+#[cfg(test)]
+mod tests;

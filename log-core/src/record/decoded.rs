@@ -174,3 +174,6 @@ impl<'a> Iterator for DecodedRecords<'a> {
 }
 
 impl ExactSizeIterator for DecodedRecords<'_> {}
+
+#[cfg(test)]
+mod tests;

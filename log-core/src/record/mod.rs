@@ -26,3 +26,6 @@ pub use decoded::DecodedBatch;
 pub use error::RecordError;
 pub use record::{Header, Headers, Record, Records};
 pub use validate::{ProduceRules, Validated, validate};
+
+#[cfg(test)]
+mod tests;

@@ -219,3 +219,6 @@ impl<'a> Iterator for Records<'a> {
         Some(record)
     }
 }
+
+#[cfg(test)]
+mod tests;

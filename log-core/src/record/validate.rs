@@ -238,3 +238,6 @@ impl Rejected {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,8 @@ use flate2::{Compress, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::{Fault, room};
 
-/// Magic, deflate, no flags, no time, no hints, unknown system: what the JDK writes.
-const HEADER: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0];
+/// Magic, deflate, no flags, no time, no hints, unknown system: as the JDK writes it.
+const HEADER: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
 const TRAILER_BYTES: usize = 8;
 /// Deflate cannot expand further: 258 bytes for two bits.
 const RATIO_MAX: usize = 1032;

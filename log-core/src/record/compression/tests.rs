@@ -146,6 +146,9 @@ fn lz4_checksums_of_blocks_are_checked() {
 }
 
 proptest! {
+    // Codecs are slow without optimisation.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn any_bytes_survive(
         plain in prop::collection::vec(any::<u8>(), 0..5000),
