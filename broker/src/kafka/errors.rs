@@ -210,12 +210,13 @@ impl From<&RecordError> for ErrorCode {
             // An older format is a client's wrong choice, a later one is garbage.
             RecordError::UnsupportedMagic { magic: 0 | 1, .. } => Self::InvalidRecord,
             RecordError::UnsupportedMagic { .. }
-            | RecordError::Truncated { .. }
             | RecordError::InvalidLength { .. }
             | RecordError::CrcMismatch { .. } => Self::CorruptMessage,
             RecordError::UnsupportedCompression { .. } => Self::UnsupportedCompressionType,
-            // The CRC holds, so sending the same bytes again would not help.
+            // The CRC holds, so sending the same bytes again would not help. Kafka answers
+            // UNKNOWN_SERVER_ERROR for data that its codecs cannot read.
             RecordError::InvalidCompressedData { .. }
+            | RecordError::Truncated { .. }
             | RecordError::InvalidRecord { .. }
             | RecordError::InvalidBatch(_)
             | RecordError::BatchCount { .. }

@@ -21,6 +21,8 @@ fn refused_records_tell_what_a_client_can_do() {
     check(RecordError::BatchCount { found: BatchCount::MoreThanOne }, ErrorCode::InvalidRecord);
     check(RecordError::UnsupportedMagic { position: 0, magic: 1 }, ErrorCode::InvalidRecord);
     check(RecordError::UnsupportedMagic { position: 0, magic: 3 }, ErrorCode::CorruptMessage);
+    let torn = RecordError::Truncated { position: 0, expected: 70, actual: 68 };
+    check(torn, ErrorCode::InvalidRecord);
     check(RecordError::BatchTooLarge { size: 2, maximum: 1 }, ErrorCode::MessageTooLarge);
     let rejected = |kind| {
         let listed = vec![RejectedRecord { index: 0, cause: RejectCause::MissingKey }];
