@@ -6,3 +6,6 @@ pub mod wait;
 pub mod cluster;
 pub mod raw_client;
 pub mod stock;
+pub mod topics;
+
+pub mod matrix;

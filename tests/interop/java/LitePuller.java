@@ -8,11 +8,11 @@ final class LitePuller implements Puller {
   private final DefaultLitePullConsumer consumer;
   private final RocketmqDriver.MaxOffset maxOffset;
 
-  LitePuller(String namesrv, String name, RocketmqDriver.MaxOffset maxOffset) throws Exception {
+  LitePuller(String namesrv, RocketmqDriver.MaxOffset maxOffset) throws Exception {
     this.maxOffset = maxOffset;
-    consumer = new DefaultLitePullConsumer("lite_" + name);
+    consumer = new DefaultLitePullConsumer("lite_reader");
     consumer.setNamesrvAddr(namesrv);
-    consumer.setInstanceName(name);
+    consumer.setInstanceName("lite");
     consumer.setAutoCommit(false);
     consumer.start();
   }
@@ -39,10 +39,5 @@ final class LitePuller implements Puller {
         next = message.getQueueOffset() + 1;
       }
     }
-  }
-
-  @Override
-  public void close() {
-    consumer.shutdown();
   }
 }

@@ -2,7 +2,7 @@ import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /** Reads one queue after another from its first offset: by DefaultMQPullConsumer, or DefaultLitePullConsumer. */
-interface Puller extends AutoCloseable {
+interface Puller {
   interface Sink {
     void take(MessageExt message);
   }
@@ -12,7 +12,4 @@ interface Puller extends AutoCloseable {
 
   /** Gives every message below the queue's max offset of now to the sink, or throws at the deadline. */
   void read(MessageQueue queue, long deadlineNanos, Sink sink) throws Exception;
-
-  @Override
-  void close();
 }

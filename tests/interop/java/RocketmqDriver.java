@@ -37,6 +37,7 @@ final class RocketmqDriver {
   private final Map<String, List<CompletableFuture<SendResult>>> sends = new HashMap<>();
   private final Map<String, List<Message>> batches = new HashMap<>();
   private final Map<String, DefaultMQPushConsumer> members = new HashMap<>();
+  private final Map<String, Puller> pullers = new HashMap<>();
   private DefaultMQPullConsumer pull;
 
   private RocketmqDriver(String namesrv) {
@@ -55,6 +56,7 @@ final class RocketmqDriver {
       case "send": send(args); break;
       case "flush": flush(args.need("id")); break;
       case "close": producers.remove(args.need("id")).shutdown(); break;
+      case "await": await(args); break;
       case "read": read(args); break;
       case "join": join(args); break;
       case "assignment":
@@ -182,9 +184,21 @@ final class RocketmqDriver {
   /** read topic= [via=pull|lite] [timeout=ms]: every message below the max offsets of now, queue by queue. */
   private void read(Wire.Args args) throws Exception {
     long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
-    try (Puller puller = puller(args.or("via", "pull"))) {
-      for (MessageQueue queue : puller.queues(args.need("topic"))) {
-        puller.read(queue, deadline, message -> Wire.print(json(message)));
+    Puller puller = puller(args.or("via", "pull"));
+    for (MessageQueue queue : puller.queues(args.need("topic"))) {
+      puller.read(queue, deadline, message -> Wire.print(json(message)));
+    }
+  }
+
+  /** await topic= queue= end= [timeout=ms]: until the max offset of the queue is that, as after oneway sends. */
+  private void await(Wire.Args args) throws Exception {
+    long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+    for (MessageQueue queue : pull().fetchSubscribeMessageQueues(args.need("topic"))) {
+      while (queue.getQueueId() == args.number("queue", 0) && pull.maxOffset(queue) != args.number("end", 0)) {
+        if (System.nanoTime() > deadline) {
+          throw new IllegalStateException(queue + " ends at " + pull.maxOffset(queue));
+        }
+        Thread.sleep(5);
       }
     }
   }
@@ -200,36 +214,41 @@ final class RocketmqDriver {
   }
 
   private Puller puller(String via) throws Exception {
-    DefaultMQPullConsumer consumer = pull();
-    if (via.equals("lite")) {
-      MaxOffset maxOffset = consumer::maxOffset;
-      return (Puller) Class.forName("LitePuller")
-          .getDeclaredConstructor(String.class, String.class, MaxOffset.class)
-          .newInstance(namesrv, "lite", maxOffset);
+    if (!pullers.containsKey(via)) {
+      MaxOffset maxOffset = pull()::maxOffset;
+      pullers.put(via, via.equals("pull") ? new QueuePuller(pull())
+          : (Puller) Class.forName("LitePuller").getDeclaredConstructor(String.class, MaxOffset.class)
+              .newInstance(namesrv, maxOffset));
     }
-    return new Puller() {
-      @Override
-      public Iterable<MessageQueue> queues(String topic) throws Exception {
-        return consumer.fetchSubscribeMessageQueues(topic);
-      }
+    return pullers.get(via);
+  }
 
-      @Override
-      public void read(MessageQueue queue, long deadlineNanos, Sink sink) throws Exception {
-        long end = consumer.maxOffset(queue);
-        for (long next = consumer.minOffset(queue); next < end; ) {
-          PullResult result = consumer.pull(queue, "*", next, 32);
-          if (result.getPullStatus() == PullStatus.FOUND) {
-            result.getMsgFoundList().forEach(sink::take);
-          } else if (result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
-            throw new IllegalStateException(queue + ": " + result + " at offset " + next + " of " + end);
-          }
-          next = result.getNextBeginOffset();
+  /** The pull consumer that every version has. */
+  private static final class QueuePuller implements Puller {
+    private final DefaultMQPullConsumer consumer;
+
+    QueuePuller(DefaultMQPullConsumer consumer) {
+      this.consumer = consumer;
+    }
+
+    @Override
+    public Iterable<MessageQueue> queues(String topic) throws Exception {
+      return consumer.fetchSubscribeMessageQueues(topic);
+    }
+
+    @Override
+    public void read(MessageQueue queue, long deadlineNanos, Sink sink) throws Exception {
+      long end = consumer.maxOffset(queue);
+      for (long next = consumer.minOffset(queue); next < end; ) {
+        PullResult result = consumer.pull(queue, "*", next, 32);
+        if (result.getPullStatus() == PullStatus.FOUND) {
+          result.getMsgFoundList().forEach(sink::take);
+        } else if (result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
+          throw new IllegalStateException(queue + ": " + result + " at offset " + next + " of " + end);
         }
+        next = result.getNextBeginOffset();
       }
-
-      @Override
-      public void close() {}
-    };
+    }
   }
 
   /** join name= group= topic= [tags=*] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come as events. */

@@ -1,0 +1,75 @@
+//! Creating topics through either door over a plain connection: a tool's JVM would cost a second for each.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use kafka_protocol::messages::create_topics_request::CreatableTopic;
+use kafka_protocol::messages::{CreateTopicsRequest, MetadataRequest, TopicName};
+use kafka_protocol::protocol::StrBytes;
+
+use crate::raw_client::Connection;
+use crate::wait;
+
+const LIMIT: Duration = Duration::from_secs(30);
+const UPDATE_AND_CREATE_TOPIC: i32 = 17;
+const ROUTE_INFO_BY_TOPIC: i32 = 105;
+/// Readable and writable.
+const PERM: &str = "6";
+
+/// CreateTopics v4, then Metadata until every partition has a leader.
+pub fn create_kafka_topic(bootstrap: &str, name: &str, partitions: i32) -> anyhow::Result<()> {
+    let topic = TopicName(StrBytes::from_string(name.to_owned()));
+    let mut connection = Connection::open(bootstrap, LIMIT)?;
+    let wanted = CreatableTopic::default()
+        .with_name(topic.clone())
+        .with_num_partitions(partitions)
+        .with_replication_factor(-1);
+    let request = CreateTopicsRequest::default().with_topics(vec![wanted]).with_timeout_ms(30_000);
+    for created in connection.kafka(4, &request)?.topics {
+        ensure!(
+            created.error_code == 0,
+            "{name}: {} {:?}",
+            created.error_code,
+            created.error_message
+        );
+    }
+    let named = kafka_protocol::messages::metadata_request::MetadataRequestTopic::default()
+        .with_name(Some(topic));
+    let request = MetadataRequest::default().with_topics(Some(vec![named]));
+    wait::until("every partition has a leader", LIMIT, || {
+        let metadata = connection.kafka(4, &request)?;
+        let found = metadata.topics.first().context("the topic")?;
+        let led = found.partitions.iter().filter(|one| one.leader_id.0 >= 0).count();
+        ensure!(led == usize::try_from(partitions)?, "{led} of {partitions} partitions are led");
+        Ok(())
+    })
+}
+
+/// UPDATE_AND_CREATE_TOPIC to the broker, then the route from the name server until it is there.
+pub fn create_rocketmq_topic(
+    broker: &str,
+    namesrv: &str,
+    name: &str,
+    queues: i32,
+) -> anyhow::Result<()> {
+    let queues = queues.to_string();
+    let fields = [
+        ("topic", name),
+        ("defaultTopic", "TBW102"),
+        ("readQueueNums", &queues),
+        ("writeQueueNums", &queues),
+        ("perm", PERM),
+        ("topicFilterType", "SINGLE_TAG"),
+        ("topicSysFlag", "0"),
+        ("order", "false"),
+    ];
+    let answer =
+        Connection::open(broker, LIMIT)?.remoting(UPDATE_AND_CREATE_TOPIC, &fields, &[])?;
+    ensure!(answer.code()? == 0, "{name}: {} {}", answer.code()?, answer.remark());
+    let mut connection = Connection::open(namesrv, LIMIT)?;
+    wait::until("the topic has a route", LIMIT, || {
+        let route = connection.remoting(ROUTE_INFO_BY_TOPIC, &[("topic", name)], &[])?;
+        ensure!(route.code()? == 0, "{name}: {} {}", route.code()?, route.remark());
+        Ok(())
+    })
+}
