@@ -1,4 +1,5 @@
-//! The built `duolog` executable as a process of its own: free loopback ports, a data directory, a log.
+//! The built `duolog` executable as a process of its own: free loopback ports, a data directory, a
+//! log.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -18,7 +19,8 @@ use crate::wait;
 /// A cold start takes well below a second; a loaded machine may need more.
 const START_LIMIT: Duration = Duration::from_secs(30);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// Below Linux's range for outgoing connections, so that no client takes a port between its choice and its use.
+/// Below Linux's range for outgoing connections, so that no client takes a port between its choice
+/// and its use.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 const PORTS_EACH: u16 = 8;
 /// GET_BROKER_CLUSTER_INFO to the name server, GET_BROKER_RUNTIME_INFO to the broker.
@@ -27,8 +29,8 @@ const RUNTIME_INFO: i32 = 28;
 
 /// The executable under test: `$DUOLOG_BIN`, or the workspace's own, built now if it is not fresh.
 ///
-/// The build names the whole workspace, so that it has the features of `cargo test --workspace` and reuses what that
-/// has compiled.
+/// The build names the whole workspace, so that it has the features of `cargo test --workspace` and
+/// reuses what that has compiled.
 pub fn executable() -> &'static Path {
     static EXECUTABLE: OnceLock<PathBuf> = OnceLock::new();
     EXECUTABLE.get_or_init(|| build().expect("the duolog executable"))

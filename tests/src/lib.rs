@@ -1,5 +1,5 @@
-//! What the black-box tests stand on: the built `duolog` executable as a process, connections that speak raw frames of
-//! both protocols, and the stock clients and command line tools.
+//! What the black-box tests stand on: the built `duolog` executable as a process, connections that
+//! speak raw frames of both protocols, and the stock clients and command line tools.
 
 pub mod wait;
 
@@ -8,4 +8,5 @@ pub mod raw_client;
 pub mod stock;
 pub mod topics;
 
+pub mod groups;
 pub mod matrix;

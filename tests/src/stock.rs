@@ -1,7 +1,7 @@
 //! The stock clients and command line tools, each as a process of its own.
 //!
-//! `scripts/setup` provides them below `target/interop`. A [`Driver`] runs one client version under command; the
-//! commands are documented in the drivers themselves (`tests/interop`).
+//! `scripts/setup` provides them below `target/interop`. A [`Driver`] runs one client version under
+//! command; the commands are documented in the drivers themselves (`tests/interop`).
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -118,7 +118,8 @@ fn java(version: &str, main_class: &str) -> Command {
     command
 }
 
-/// A running driver. Commands are answered one after another; events of group members come at any time.
+/// A running driver. Commands are answered one after another; events of group members come at any
+/// time.
 pub struct Driver {
     client: Client,
     child: Child,
@@ -217,7 +218,8 @@ impl Drop for Driver {
     }
 }
 
-/// Reads JSON lines in a thread until the output ends: events to the list, the rest to the receiver.
+/// Reads JSON lines in a thread until the output ends: events to the list, the rest to the
+/// receiver.
 fn sort_lines(
     output: impl BufRead + Send + 'static,
     events: Arc<Mutex<Vec<Value>>>,

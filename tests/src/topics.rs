@@ -1,4 +1,5 @@
-//! Creating topics through either door over a plain connection: a tool's JVM would cost a second for each.
+//! Creating topics through either door over a plain connection: a tool's JVM would cost a second
+//! for each.
 
 use std::time::Duration;
 

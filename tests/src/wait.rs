@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Tries `condition` until it gives a value, at most for `limit`; then fails with what was waited for and the
-/// condition's last word.
+/// Tries `condition` until it gives a value, at most for `limit`; then fails with what was waited
+/// for and the condition's last word.
 pub fn until<T>(
     what: &str,
     limit: Duration,

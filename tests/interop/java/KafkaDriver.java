@@ -21,7 +21,10 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** The stock Java client of Kafka under command: KafkaDriver BOOTSTRAP, commands on standard input (see Wire). */
+/**
+ * The stock Java client of Kafka under command: KafkaDriver BOOTSTRAP, commands on standard input
+ * (see Wire).
+ */
 final class KafkaDriver {
   private final String bootstrap;
   private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
@@ -60,7 +63,9 @@ final class KafkaDriver {
     return config;
   }
 
-  /** producer id= [compression=] [c.CONFIG=]: records wait for `flush`, so that they share batches. */
+  /**
+   * producer id= [compression=] [c.CONFIG=]: records wait for `flush`, so that they share batches.
+   */
   private void producer(Wire.Args args) {
     Map<String, Object> config = config(args);
     config.put("compression.type", args.or("compression", "none"));
@@ -87,7 +92,8 @@ final class KafkaDriver {
       }
       results.add(producers.get(args.need("id")).send(new ProducerRecord<>(args.need("topic"),
           partition == null ? null : Integer.valueOf(partition),
-          timestamp == null ? null : Long.valueOf(timestamp), args.bytes("key"), args.bytes("value"), headers)));
+          timestamp == null ? null : Long.valueOf(timestamp), args.bytes("key"),
+          args.bytes("value"), headers)));
     } catch (RuntimeException e) {
       results.add(e);
     }
@@ -103,7 +109,8 @@ final class KafkaDriver {
           throw new ExecutionException((RuntimeException) sent);
         }
         RecordMetadata at = (RecordMetadata) ((Future<?>) sent).get();
-        line.put("partition", at.partition()).put("offset", at.offset()).put("timestamp", at.timestamp());
+        line.put("partition", at.partition()).put("offset", at.offset())
+            .put("timestamp", at.timestamp());
       } catch (ExecutionException e) {
         line.put("failed", e.getCause().toString());
       }
@@ -111,7 +118,10 @@ final class KafkaDriver {
     }
   }
 
-  /** read topic= [timeout=ms] [c.CONFIG=]: every record below the end of now, by assign() from the beginning. */
+  /**
+   * read topic= [timeout=ms] [c.CONFIG=]: every record below the end of now, by assign() from the
+   * beginning.
+   */
   private void read(Wire.Args args) {
     String topic = args.need("topic");
     try (KafkaConsumer<byte[], byte[]> consumer = consumer(config(args))) {
@@ -132,7 +142,10 @@ final class KafkaDriver {
     }
   }
 
-  /** join name= group= topics=a,b [c.CONFIG=]: a member that polls in its own thread; records come as events. */
+  /**
+   * join name= group= topics=a,b [c.CONFIG=]: a member that polls in its own thread; records come
+   * as events.
+   */
   private void join(Wire.Args args) {
     Map<String, Object> config = config(args);
     config.put("group.id", args.need("group"));
@@ -150,7 +163,8 @@ final class KafkaDriver {
   private static Wire.Json json(ConsumerRecord<byte[], byte[]> record) {
     List<Object> headers = new ArrayList<>();
     for (Header header : record.headers()) {
-      headers.add(Arrays.asList(Wire.hex(header.key().getBytes(StandardCharsets.UTF_8)), Wire.hex(header.value())));
+      String name = Wire.hex(header.key().getBytes(StandardCharsets.UTF_8));
+      headers.add(Arrays.asList(name, Wire.hex(header.value())));
     }
     return new Wire.Json().put("topic", record.topic()).put("partition", record.partition())
         .put("offset", record.offset()).put("timestamp", record.timestamp())
@@ -204,7 +218,8 @@ final class KafkaDriver {
 
     @Override
     public void onPartitionsAssigned(Collection<TopicPartition> added) {
-      assigned = consumer.assignment().stream().map(TopicPartition::toString).sorted().collect(Collectors.toList());
+      assigned = consumer.assignment().stream().map(TopicPartition::toString)
+          .sorted().collect(Collectors.toList());
     }
 
     @Override

@@ -1,5 +1,6 @@
 import java.util.Collections;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
@@ -14,6 +15,7 @@ final class LitePuller implements Puller {
     consumer.setNamesrvAddr(namesrv);
     consumer.setInstanceName("lite");
     consumer.setAutoCommit(false);
+    consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.start();
   }
 
@@ -28,11 +30,11 @@ final class LitePuller implements Puller {
     if (end == 0) {
       return;
     }
+    // No seek: the client may deliver what it had pulled before once more.
     consumer.assign(Collections.singletonList(queue));
-    consumer.seek(queue, 0);
     for (long next = 0; next < end; ) {
       if (System.nanoTime() > deadlineNanos) {
-        throw new IllegalStateException(queue + ": only offset " + next + " of " + end + " in time");
+        throw new IllegalStateException(queue + ": offset " + next + " of " + end + " in time");
       }
       for (MessageExt message : consumer.poll(200)) {
         sink.take(message);

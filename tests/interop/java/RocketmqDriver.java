@@ -23,7 +23,10 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** The stock Java client of RocketMQ under command: RocketmqDriver NAMESRV, commands on standard input (see Wire). */
+/**
+ * The stock Java client of RocketMQ under command: RocketmqDriver NAMESRV, commands on standard
+ * input (see Wire).
+ */
 final class RocketmqDriver {
   /** The max offset of a queue as the broker answers it. */
   interface MaxOffset {
@@ -87,7 +90,10 @@ final class RocketmqDriver {
     batches.put(id, new ArrayList<>());
   }
 
-  /** send id= topic= [queue=] [mode=sync|async|oneway|batch] body=hex [tags=] [keys=hex] [flag=] [p=hexname:hex]... */
+  /**
+   * send id= topic= [queue=] [mode=sync|async|oneway|batch] body=hex [tags=] [keys=hex] [flag=]
+   * [p=hexname:hex]...
+   */
   private void send(Wire.Args args) {
     String id = args.need("id");
     DefaultMQProducer producer = producers.get(id);
@@ -103,7 +109,7 @@ final class RocketmqDriver {
       switch (mode) {
         case "sync":
           result.complete(queue == null ? producer.send(message)
-              : producer.send(message, (queues, message_, wanted) -> queues.get(queues.indexOf(wanted)), queue));
+              : producer.send(message, (all, sent, wanted) -> all.get(all.indexOf(wanted)), queue));
           break;
         case "async":
           producer.send(message, queue, new SendCallback() {
@@ -146,7 +152,8 @@ final class RocketmqDriver {
     return message;
   }
 
-  private static MessageQueue queue(DefaultMQProducer producer, String topic, String queueId) throws Exception {
+  private static MessageQueue queue(DefaultMQProducer producer, String topic, String queueId)
+      throws Exception {
     if (queueId == null) {
       return null;
     }
@@ -159,8 +166,8 @@ final class RocketmqDriver {
   }
 
   /**
-   * flush id=: sends the waiting batch to queue 0; one line for each answered send since the last flush,
-   * in the order of the sends, the batch last. A oneway send has no line.
+   * flush id=: sends the waiting batch to queue 0; one line for each answered send since the last
+   * flush, in the order of the sends, the batch last. A oneway send has no line.
    */
   private void flush(String id) throws Exception {
     List<Message> batch = batches.put(id, new ArrayList<>());
@@ -173,7 +180,8 @@ final class RocketmqDriver {
       try {
         SendResult at = sent.get();
         line.put("partition", at.getMessageQueue().getQueueId()).put("offset", at.getQueueOffset())
-            .put("status", at.getSendStatus()).put("msgId", at.getMsgId()).put("offsetMsgId", at.getOffsetMsgId());
+            .put("status", at.getSendStatus()).put("msgId", at.getMsgId())
+            .put("offsetMsgId", at.getOffsetMsgId());
       } catch (java.util.concurrent.ExecutionException e) {
         line.put("failed", e.getCause().toString());
       }
@@ -181,7 +189,10 @@ final class RocketmqDriver {
     }
   }
 
-  /** read topic= [via=pull|lite] [timeout=ms]: every message below the max offsets of now, queue by queue. */
+  /**
+   * read topic= [via=pull|lite] [timeout=ms]: every message below the max offsets of now, queue by
+   * queue.
+   */
   private void read(Wire.Args args) throws Exception {
     long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
     Puller puller = puller(args.or("via", "pull"));
@@ -190,11 +201,16 @@ final class RocketmqDriver {
     }
   }
 
-  /** await topic= queue= end= [timeout=ms]: until the max offset of the queue is that, as after oneway sends. */
+  /**
+   * await topic= queue= end= [timeout=ms]: until the max offset of the queue is that, as after
+   * oneway sends.
+   */
   private void await(Wire.Args args) throws Exception {
     long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+    int queueId = args.number("queue", 0);
+    int end = args.number("end", 0);
     for (MessageQueue queue : pull().fetchSubscribeMessageQueues(args.need("topic"))) {
-      while (queue.getQueueId() == args.number("queue", 0) && pull.maxOffset(queue) != args.number("end", 0)) {
+      while (queue.getQueueId() == queueId && pull.maxOffset(queue) != end) {
         if (System.nanoTime() > deadline) {
           throw new IllegalStateException(queue + " ends at " + pull.maxOffset(queue));
         }
@@ -217,7 +233,8 @@ final class RocketmqDriver {
     if (!pullers.containsKey(via)) {
       MaxOffset maxOffset = pull()::maxOffset;
       pullers.put(via, via.equals("pull") ? new QueuePuller(pull())
-          : (Puller) Class.forName("LitePuller").getDeclaredConstructor(String.class, MaxOffset.class)
+          : (Puller) Class.forName("LitePuller")
+              .getDeclaredConstructor(String.class, MaxOffset.class)
               .newInstance(namesrv, maxOffset));
     }
     return pullers.get(via);
@@ -244,14 +261,17 @@ final class RocketmqDriver {
         if (result.getPullStatus() == PullStatus.FOUND) {
           result.getMsgFoundList().forEach(sink::take);
         } else if (result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
-          throw new IllegalStateException(queue + ": " + result + " at offset " + next + " of " + end);
+          throw new IllegalStateException(queue + ": " + result + " at " + next + " of " + end);
         }
         next = result.getNextBeginOffset();
       }
     }
   }
 
-  /** join name= group= topic= [tags=*] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come as events. */
+  /**
+   * join name= group= topic= [tags=*] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come as
+   * events.
+   */
   private void join(Wire.Args args) throws Exception {
     String name = args.need("name");
     AllocateMessageQueueStrategy strategy = args.or("strategy", "AVG").equals("CIRCLE")
@@ -267,7 +287,8 @@ final class RocketmqDriver {
     consumer.subscribe(args.need("topic"), args.or("tags", "*"));
     consumer.registerMessageListener(new MessageListenerConcurrently() {
       @Override
-      public ConsumeConcurrentlyStatus consumeMessage(List<MessageExt> found, ConsumeConcurrentlyContext context) {
+      public ConsumeConcurrentlyStatus consumeMessage(
+          List<MessageExt> found, ConsumeConcurrentlyContext context) {
         for (MessageExt message : found) {
           Wire.print(json(message).put("event", "record").put("member", name));
         }
@@ -279,8 +300,8 @@ final class RocketmqDriver {
   }
 
   private static List<String> assigned(DefaultMQPushConsumer consumer) {
-    return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet().stream()
-        .filter(queue -> !queue.getTopic().startsWith("%RETRY%")).sorted()
+    return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable()
+        .keySet().stream().filter(queue -> !queue.getTopic().startsWith("%RETRY%")).sorted()
         .map(queue -> queue.getTopic() + "-" + queue.getQueueId()).collect(Collectors.toList());
   }
 
@@ -291,7 +312,8 @@ final class RocketmqDriver {
         .put("properties", new TreeMap<>(message.getProperties()))
         .put("flag", message.getFlag()).put("sysFlag", message.getSysFlag())
         .put("reconsumeTimes", message.getReconsumeTimes()).put("msgId", message.getMsgId())
-        .put("bornTimestamp", message.getBornTimestamp()).put("storeTimestamp", message.getStoreTimestamp())
+        .put("bornTimestamp", message.getBornTimestamp())
+        .put("storeTimestamp", message.getStoreTimestamp())
         .put("bornHost", message.getBornHost()).put("storeHost", message.getStoreHost());
   }
 }

@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The line protocol of the drivers. A command is one line, a verb and key=value words; bytes are hex. The answer is
- * JSON lines, of which the last is {"done":true} or {"error":text}. A line with "event" may come at any time.
+ * The line protocol of the drivers. A command is one line, a verb and key=value words; bytes are
+ * hex. The answer is JSON lines, of which the last is {"done":true} or {"error":text}. A line with
+ * "event" may come at any time.
  */
 final class Wire {
   interface Handler {
@@ -28,7 +29,8 @@ final class Wire {
   /** Obeys standard input until it ends. What libraries print goes to standard error. */
   static void serve(Handler handler) throws Exception {
     System.setOut(System.err);
-    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null; ) {
       int space = line.indexOf(' ');
       String verb = space < 0 ? line : line.substring(0, space);

@@ -68,7 +68,15 @@ class Member(threading.Thread):
         self.consumer = Consumer(config)
         self.leaving = threading.Event()
         self.failure = None
-        self.consumer.subscribe(topics)
+        self.partitions = set()  # asking the consumer itself from another thread would block
+        self.consumer.subscribe(topics, on_assign=self.gain, on_revoke=self.give_up,
+                                on_lost=self.give_up)
+
+    def gain(self, _, partitions):
+        self.partitions |= {f"{p.topic}-{p.partition}" for p in partitions}
+
+    def give_up(self, _, partitions):
+        self.partitions -= {f"{p.topic}-{p.partition}" for p in partitions}
 
     def run(self):
         try:
@@ -87,7 +95,7 @@ class Member(threading.Thread):
     def assigned(self):
         if self.failure:
             raise self.failure
-        return [f"{p.topic}-{p.partition}" for p in self.consumer.assignment()]
+        return sorted(self.partitions)
 
     def leave(self):
         self.leaving.set()
@@ -102,7 +110,7 @@ class Driver:
         self.producers, self.sends, self.members = {}, {}, {}
 
     def producer(self, args):
-        """producer id= [compression=] [c.CONFIG=]: records wait for `flush`, so that they share batches."""
+        """producer id= [compression=] [c.CONFIG=]: records wait for `flush`, to share batches."""
         config = args.config(linger_ms="60000", batch_size="1000000")
         config.update({"bootstrap.servers": self.bootstrap,
                        "compression.type": args.get("compression", "none")})
@@ -143,7 +151,7 @@ class Driver:
         self.producers.pop(args.need("id"))
 
     def read(self, args):
-        """read topic= [timeout=ms] [c.CONFIG=]: every record below the end of now, from the beginning."""
+        """read topic= [timeout=ms] [c.CONFIG=]: every record below the end of now."""
         config = args.config(group_id="unused", enable_auto_commit="false")
         consumer = Consumer({**config, "bootstrap.servers": self.bootstrap})
         try:
@@ -157,8 +165,8 @@ class Driver:
         partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
         ends = {}
         for partition in partitions:
-            watermarks = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
-            ends[partition] = watermarks[1]
+            place = TopicPartition(topic, partition)
+            _, ends[partition] = consumer.get_watermark_offsets(place, timeout=30)
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
         left = {partition for partition, end in ends.items() if end > 0}
         while left:
@@ -178,7 +186,7 @@ class Driver:
                 left.discard(message.partition())
 
     def join(self, args):
-        """join name= group= topics=a,b [c.CONFIG=]: a member polled by its own thread; records come as events."""
+        """join name= group= topics=a,b [c.CONFIG=]: a member; its records come as events."""
         config = args.config(auto_offset_reset="earliest", auto_commit_interval_ms="200")
         config.update({"bootstrap.servers": self.bootstrap, "group.id": args.need("group")})
         member = Member(args.need("name"), config, args.need("topics").split(","))

@@ -163,8 +163,8 @@ fn noise(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(bytes).collect()
 }
 
-/// What a Kafka producer writes: every shape of key, value and header that the mapping speaks of, then enough small
-/// records that a pull of 32 messages cannot hold them.
+/// What a Kafka producer writes: every shape of key, value and header that the mapping speaks of,
+/// then enough small records that a pull of 32 messages cannot hold them.
 pub fn of_kafka() -> Vec<Record> {
     let mut w = Writer { records: Vec::new(), is_kafka: true };
     w.add(0, |r| {
@@ -195,7 +195,8 @@ pub fn of_kafka() -> Vec<Record> {
     w.records
 }
 
-/// What a RocketMQ producer writes: bodies over and under the 4 KiB from which clients compress, by every way to send.
+/// What a RocketMQ producer writes: bodies over and under the 4 KiB from which clients compress, by
+/// every way to send.
 pub fn of_rocketmq() -> Vec<Record> {
     let mut w = Writer { records: Vec::new(), is_kafka: false };
     w.add(0, |r| {

@@ -1,0 +1,165 @@
+//! Groups of stock consumers that join and leave: who is assigned what, and that each record
+//! reaches its owner.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use crate::stock::Driver;
+use crate::wait;
+
+/// Partitions, or queues, of the topics here.
+pub const PARTITIONS: i32 = 16;
+/// The rebalance that no notice brought forward comes after 20 s (RocketMQ); this proves that
+/// notices work.
+const REBALANCE_LIMIT: Duration = Duration::from_secs(15);
+const DELIVERY_LIMIT: Duration = Duration::from_secs(30);
+
+/// How the partitions must be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// RocketMQ's AVG: consecutive queues, the first members one more.
+    Average,
+    /// RocketMQ's AVG_BY_CIRCLE: dealt in turn.
+    Circle,
+    /// Kafka's range assignor with members in an order that only the coordinator knows: the sizes
+    /// of Average.
+    Range,
+}
+
+impl Share {
+    fn strategy(self) -> &'static str {
+        match self {
+            Self::Average => "strategy=AVG",
+            Self::Circle => "strategy=CIRCLE",
+            Self::Range => "c.heartbeat.interval.ms=300",
+        }
+    }
+
+    /// The partitions of each of `members` members, in the order of their names.
+    fn expected(self, members: i32) -> Vec<BTreeSet<i32>> {
+        let all = 0..PARTITIONS;
+        let (least, more) = (PARTITIONS / members, PARTITIONS % members);
+        let first = |member: i32| member * least + member.min(more);
+        let of = |member: i32| match self {
+            Self::Circle => all.clone().filter(|queue| queue % members == member).collect(),
+            Self::Average | Self::Range => (first(member)..first(member + 1)).collect(),
+        };
+        (0..members).map(of).collect()
+    }
+
+    fn check(self, found: &[BTreeSet<i32>]) -> anyhow::Result<()> {
+        let mut expected = self.expected(i32::try_from(found.len())?);
+        let mut found = found.to_vec();
+        if self == Self::Range {
+            expected.sort();
+            found.sort();
+        }
+        ensure!(found == expected, "assigned {found:?} not {expected:?}");
+        Ok(())
+    }
+}
+
+/// Members of one group, one for each driver, joining and leaving on a topic of 16 partitions: 16,
+/// 8/8, 6/5/5, 8/8, 16. At every stage a record is written to each partition through the first
+/// driver and must reach its owner.
+pub fn join_and_leave(
+    drivers: &mut [Driver],
+    group: &str,
+    topic: &str,
+    share: Share,
+) -> anyhow::Result<()> {
+    let kafka = share == Share::Range;
+    let topics = if kafka { "topics" } else { "topic" };
+    let writer = drivers.first_mut().context("a driver")?;
+    writer.call(&format!("producer id={topic}"))?;
+    let count = drivers.len();
+    for (stage, members) in (1..=count).chain((1..count).rev()).enumerate() {
+        if stage < count {
+            let driver = drivers.get_mut(members - 1).context("a driver")?;
+            let member = name(group, members - 1);
+            driver.call(&format!(
+                "join name={member} group={group} {topics}={topic} {}",
+                share.strategy()
+            ))?;
+        } else {
+            let driver = drivers.get_mut(members).context("a driver")?;
+            driver.call(&format!("leave name={}", name(group, members)))?;
+        }
+        let assigned = settle(drivers, group, members, share)
+            .with_context(|| format!("{group}: {members} members"))?;
+        deliver(drivers, group, topic, stage, &assigned)
+            .with_context(|| format!("{group}: {members} members"))?;
+    }
+    let writer = drivers.first_mut().context("a driver")?;
+    writer.call(&format!("leave name={}", name(group, 0)))?;
+    writer.call(&format!("close id={topic}"))?;
+    Ok(())
+}
+
+fn name(group: &str, member: usize) -> String {
+    format!("{group}_m{member}")
+}
+
+/// Waits until the members have what the share says, and gives it.
+fn settle(
+    drivers: &mut [Driver],
+    group: &str,
+    members: usize,
+    share: Share,
+) -> anyhow::Result<Vec<BTreeSet<i32>>> {
+    wait::until("the group settles", REBALANCE_LIMIT, || {
+        let mut assigned = Vec::new();
+        for (member, driver) in drivers.iter_mut().enumerate().take(members) {
+            let names = driver.assignment(&name(group, member))?;
+            let numbers = names.iter().map(|name| {
+                let number = name.rsplit('-').next().unwrap_or_default();
+                number.parse().with_context(|| name.clone())
+            });
+            assigned.push(numbers.collect::<anyhow::Result<BTreeSet<i32>>>()?);
+        }
+        share.check(&assigned)?;
+        Ok(assigned)
+    })
+}
+
+/// Writes one record to each partition and waits until each has reached the member that owns it,
+/// and no other.
+fn deliver(
+    drivers: &mut [Driver],
+    group: &str,
+    topic: &str,
+    stage: usize,
+    assigned: &[BTreeSet<i32>],
+) -> anyhow::Result<()> {
+    let writer = drivers.first_mut().context("a driver")?;
+    let body = |partition: i32| format!("{stage:02x}{partition:02x}");
+    for partition in 0..PARTITIONS {
+        let body = body(partition);
+        let place = format!("partition={partition} queue={partition} value={body} body={body}");
+        writer.tell(&format!("send id={topic} topic={topic} {place}"))?;
+    }
+    for answer in writer.call(&format!("flush id={topic}"))? {
+        ensure!(answer["offset"].is_i64(), "{answer}");
+    }
+    wait::until("each record reaches its owner", DELIVERY_LIMIT, || {
+        for partition in 0..PARTITIONS {
+            let body = body(partition);
+            let owners: BTreeSet<usize> = drivers
+                .iter()
+                .enumerate()
+                .filter(|(member, driver)| {
+                    let member = name(group, *member);
+                    let mut events = driver.events().clone().into_iter();
+                    events.any(|event| event["member"] == *member && event["value"] == *body)
+                })
+                .map(|(member, _)| member)
+                .collect();
+            let owner = assigned.iter().position(|queues| queues.contains(&partition));
+            let owner = BTreeSet::from([owner.context("an owner")?]);
+            ensure!(owners == owner, "partition {partition}: at {owners:?} instead of {owner:?}");
+        }
+        Ok(())
+    })
+}
