@@ -12,6 +12,10 @@ pub const APPEND_BYTES_MAX: usize = 900_000;
 /// steps, so that no batch outgrows [`APPEND_BYTES_MAX`] by much.
 pub const TOMBSTONES_MAX: usize = 1_000;
 
+/// Member ids of one group that were given and not yet come back with (KIP-394); more are refused
+/// with `GroupMaxSizeReached`.
+pub const PENDING_MEMBERS_MAX: usize = 10_000;
+
 /// Bytes of one string in a stored record, as their lengths are written in 16 bits.
 pub const STRING_BYTES_MAX: usize = i16::MAX as usize;
 

@@ -2,7 +2,7 @@
 //!
 //! | key version | key | value |
 //! | --- | --- | --- |
-//! | 0, 1 | group, topic, partition | [`OffsetValue`] v0 to v4; written: key 1, value 4, or 1 with an expiry time |
+//! | 0, 1 | group, topic, partition | [`OffsetValue`] v0 to v4; written: key 1, value 4 (1: expires) |
 //! | 2 | group | [`GroupValue`] v0 to v4; written: v3 |
 //! | [`FAMILY_KEY_VERSION`] | group | [`FamilyValue`] v0; ours, Kafka's tools skip it |
 //!
@@ -19,7 +19,7 @@ use crate::shard::RecordBytes;
 use reader::Reader;
 use writer::Writer;
 
-mod reader;
+pub(crate) mod reader;
 mod writer;
 
 /// Key version of [`Record::Family`]: "DL", far from Kafka's own, which count up from 0.

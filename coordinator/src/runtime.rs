@@ -8,14 +8,14 @@
 //! **The rule.** A decision is replayed when the log has appended its records, not before. Until
 //! then its group takes no further event: they wait in order. Other groups go on, and what they
 //! decide is gathered into the next batch, so one append is under way at a time and carries what
-//! came meanwhile. Hence no decision ever rests on records that may still fail, and a refused append
-//! leaves nothing in the durable state to take back; only the groups of the refused decisions get
-//! their live state rebuilt from the durable one ([`Shard::revert`]). Kafka's `CoordinatorRuntime`
+//! came meanwhile. Hence no decision ever rests on records that may still fail, and a refused
+//! append leaves nothing in the durable state to take back; only the groups of the refused
+//! decisions get their live state rebuilt from the durable one ([`Shard::revert`]). Kafka's `CoordinatorRuntime`
 //! instead replays before it appends and keeps snapshots to go back to; that saves the wait for one
 //! local append inside one group, and costs a versioned form of every collection.
 //!
-//! Every answer, also of a request that wrote nothing, waits until the high watermark has passed all
-//! that was appended when it was decided: what a client is told was committed.
+//! Every answer, also of a request that wrote nothing, waits until the high watermark has passed
+//! all that was appended when it was decided: what a client is told was committed.
 //!
 //! The caller performs the [`Effect`]s in order and reports appends; it wakes the runtime at
 //! [`Runtime::next_deadline`].
@@ -76,6 +76,7 @@ struct Decision<S: Shard> {
     records: Vec<S::Record>,
     encoded: Vec<RecordBytes>,
     responses: Vec<(RequestId, Answer<S>)>,
+    follow_ups: Vec<Queued<S>>,
     undo: Undo,
 }
 
@@ -212,7 +213,7 @@ impl<S: Shard> Runtime<S> {
         let decisions = self.end_append(id);
         assert!(base_offset >= self.log_end_offset, "appended offsets only grow");
         let mut offset = base_offset;
-        let mut keys = Vec::with_capacity(decisions.len());
+        let mut done = Vec::with_capacity(decisions.len());
         let mut responses = Vec::new();
         for decision in decisions {
             for record in decision.records {
@@ -220,14 +221,14 @@ impl<S: Shard> Runtime<S> {
                 offset = offset.plus(1);
             }
             responses.extend(decision.responses);
-            keys.push(decision.key);
+            done.push((decision.key, decision.follow_ups));
         }
         self.log_end_offset = offset;
         for (request, answer) in responses {
             self.hold(request, answer);
         }
-        for key in keys {
-            self.resume(&key, now);
+        for (key, follow_ups) in done {
+            self.resume(&key, follow_ups, now);
         }
         self.flush(now);
     }
@@ -241,7 +242,7 @@ impl<S: Shard> Runtime<S> {
         for decision in self.end_append(id) {
             let key = decision.key.clone();
             self.refuse(decision, &error, now);
-            self.resume(&key, now);
+            self.resume(&key, Vec::new(), now);
         }
         self.flush(now);
     }
@@ -300,8 +301,8 @@ impl<S: Shard> Runtime<S> {
                 continue;
             }
             let mut outcome = self.shard.handle(request, event, now);
-            queue.extend(mem::take(&mut outcome.follow_ups).into_iter().map(|next| (None, next)));
             if outcome.records.is_empty() {
+                queue.extend(mem::take(&mut outcome.follow_ups));
                 self.settle(outcome, now);
             } else {
                 let Some(key) = key else { panic!("records belong to an event with a key") };
@@ -317,26 +318,30 @@ impl<S: Shard> Runtime<S> {
         for (request, answer) in outcome.responses {
             self.hold(request, answer);
         }
-        for event in outcome.follow_ups {
-            self.dispatch(None, event, now);
+        for (request, event) in outcome.follow_ups {
+            self.dispatch(request, event, now);
         }
     }
 
     /// Keeps an outcome's records and answers for the next append.
     fn gather(&mut self, key: S::Key, outcome: Outcome<S>, now: Now) {
         self.perform(outcome.timers, outcome.notices);
-        let encoded: Result<Vec<_>, _> = outcome.records.iter().map(S::encode).collect();
-        let (records, responses, undo) = (outcome.records, outcome.responses, outcome.undo);
+        let encoded: Result<Vec<_>, S::Error> = outcome.records.iter().map(S::encode).collect();
+        let mut decision = Decision::<S> {
+            key,
+            records: outcome.records,
+            encoded: Vec::new(),
+            responses: outcome.responses,
+            follow_ups: outcome.follow_ups,
+            undo: outcome.undo,
+        };
         match encoded {
             Ok(encoded) => {
-                self.waiting.entry(key.clone()).or_default();
-                let decision = Decision { key, records, encoded, responses, undo };
+                decision.encoded = encoded;
+                self.waiting.entry(decision.key.clone()).or_default();
                 self.gathered.push_back(decision);
             }
-            Err(error) => {
-                let encoded = Vec::new();
-                self.refuse(Decision { key, records, encoded, responses, undo }, &error, now);
-            }
+            Err(error) => self.refuse(decision, &error, now),
         }
     }
 
@@ -349,7 +354,9 @@ impl<S: Shard> Runtime<S> {
 
     /// Answers a decision that cannot be stored, and takes its live part back.
     fn refuse(&mut self, decision: Decision<S>, error: &S::Error, now: Now) {
-        for (request, _) in decision.responses {
+        let answered = decision.responses.into_iter().map(|(request, _)| request);
+        let going_on = decision.follow_ups.into_iter().filter_map(|(request, _)| request);
+        for request in answered.chain(going_on) {
             self.reply(request, Err(error.clone()));
         }
         if decision.undo == Undo::Group {
@@ -386,11 +393,11 @@ impl<S: Shard> Runtime<S> {
         }
     }
 
-    /// Lets the events through that waited for `key`.
-    fn resume(&mut self, key: &S::Key, now: Now) {
-        let Some(queue) = self.waiting.remove(key) else { return };
-        self.waiting_count -= queue.len();
-        for (request, event) in queue {
+    /// Goes on with `key`: with what follows from its decision, then with what waited for it.
+    fn resume(&mut self, key: &S::Key, follow_ups: Vec<Queued<S>>, now: Now) {
+        let waiting = self.waiting.remove(key).unwrap_or_default();
+        self.waiting_count -= waiting.len();
+        for (request, event) in follow_ups.into_iter().chain(waiting) {
             self.dispatch(request, event, now);
         }
     }

@@ -56,8 +56,9 @@ pub struct Outcome<S: Shard> {
     pub timers: Vec<TimerChange<S::Timer>>,
     /// Told to the caller, now.
     pub notices: Vec<S::Notice>,
-    /// Handled next, each under its own key.
-    pub follow_ups: Vec<S::Event>,
+    /// Handled next, each under its own key. With `records`: once those are in the log; if they
+    /// fail, not at all. A request that goes on in a follow-up is answered there.
+    pub follow_ups: Vec<(Option<RequestId>, S::Event)>,
     /// If the records fail.
     pub undo: Undo,
 }

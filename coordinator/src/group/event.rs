@@ -67,6 +67,13 @@ pub enum Event {
     },
     /// One group's part of the check for expired positions.
     ExpireOffsets(GroupId),
+    /// One consumer group's part of [`Self::ChannelClosed`].
+    ChannelLeft {
+        /// The group.
+        group: GroupId,
+        /// The connection that closed.
+        channel: ChannelId,
+    },
     /// A timer fired.
     Fired(Timer),
 }
@@ -439,10 +446,8 @@ pub struct ProducerHeartbeat {
 pub struct ConsumerLeave {
     /// The group.
     pub group: GroupId,
-    /// The client, on the connection that asks.
+    /// `clientIP@instanceName`.
     pub client: Arc<str>,
-    /// The connection that asks.
-    pub channel: ChannelId,
     /// By the group's configuration.
     pub notices: MemberNotices,
 }
@@ -452,10 +457,8 @@ pub struct ConsumerLeave {
 pub struct ProducerLeave {
     /// The group.
     pub group: GroupId,
-    /// The client, on the connection that asks.
+    /// `clientIP@instanceName`.
     pub client: Arc<str>,
-    /// The connection that asks.
-    pub channel: ChannelId,
 }
 
 /// UPDATE_CONSUMER_OFFSET.

@@ -7,15 +7,15 @@ use bytes::Bytes;
 use super::RecordError;
 
 /// Reads big-endian primitives; every length is checked against the bytes that are left.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     whole: &'a Bytes,
     rest: &'a [u8],
     /// The `any_` methods read the compact forms.
-    pub(super) flexible: bool,
+    pub(crate) flexible: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(whole: &'a Bytes) -> Self {
+    pub(crate) fn new(whole: &'a Bytes) -> Self {
         Self { whole, rest: whole, flexible: false }
     }
 
@@ -32,19 +32,19 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    pub(super) fn u8(&mut self, field: &'static str) -> Result<u8, RecordError> {
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, RecordError> {
         Ok(u8::from_be_bytes(self.array(field)?))
     }
 
-    pub(super) fn i16(&mut self, field: &'static str) -> Result<i16, RecordError> {
+    pub(crate) fn i16(&mut self, field: &'static str) -> Result<i16, RecordError> {
         Ok(i16::from_be_bytes(self.array(field)?))
     }
 
-    pub(super) fn i32(&mut self, field: &'static str) -> Result<i32, RecordError> {
+    pub(crate) fn i32(&mut self, field: &'static str) -> Result<i32, RecordError> {
         Ok(i32::from_be_bytes(self.array(field)?))
     }
 
-    pub(super) fn i64(&mut self, field: &'static str) -> Result<i64, RecordError> {
+    pub(crate) fn i64(&mut self, field: &'static str) -> Result<i64, RecordError> {
         Ok(i64::from_be_bytes(self.array(field)?))
     }
 
@@ -80,21 +80,21 @@ impl<'a> Reader<'a> {
         Ok((self.uvarint(field)? as usize).checked_sub(1))
     }
 
-    pub(super) fn string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
+    pub(crate) fn string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
         let length = self.short_length(field)?.ok_or(RecordError::Null(field))?;
         self.text(length, field)
     }
 
-    pub(super) fn compact_string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
+    pub(crate) fn compact_string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
         let length = self.compact_length(field)?.ok_or(RecordError::Null(field))?;
         self.text(length, field)
     }
 
-    pub(super) fn any_string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
+    pub(crate) fn any_string(&mut self, field: &'static str) -> Result<Arc<str>, RecordError> {
         self.any_nullable_string(field)?.ok_or(RecordError::Null(field))
     }
 
-    pub(super) fn any_nullable_string(
+    pub(crate) fn any_nullable_string(
         &mut self,
         field: &'static str,
     ) -> Result<Option<Arc<str>>, RecordError> {
@@ -114,14 +114,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A slice of the record, not a copy.
-    pub(super) fn any_bytes(&mut self, field: &'static str) -> Result<Bytes, RecordError> {
+    pub(crate) fn any_bytes(&mut self, field: &'static str) -> Result<Bytes, RecordError> {
         let length = self.any_length(field)?;
         let taken = self.take(length, field)?;
         Ok(self.whole.slice_ref(taken))
     }
 
     /// The number of elements of an array, each of at least `element_min` bytes.
-    pub(super) fn any_count(
+    pub(crate) fn any_count(
         &mut self,
         field: &'static str,
         element_min: usize,
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives each tagged field to `field`.
-    pub(super) fn tags(&mut self, mut field: impl FnMut(u32, &[u8])) -> Result<(), RecordError> {
+    pub(crate) fn tags(&mut self, mut field: impl FnMut(u32, &[u8])) -> Result<(), RecordError> {
         for _ in 0..self.uvarint("tagged fields")? {
             let number = self.uvarint("tag")?;
             let length = self.uvarint("tag length")? as usize;
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips tagged fields, where there are any.
-    pub(super) fn any_tags(&mut self) -> Result<(), RecordError> {
+    pub(crate) fn any_tags(&mut self) -> Result<(), RecordError> {
         if self.flexible { self.tags(|_, _| {}) } else { Ok(()) }
     }
 }

@@ -1,1 +1,397 @@
+use std::collections::BTreeMap;
 
+use super::*;
+use crate::shard::{Answer, Undo};
+
+/// A shard of named registers, each of which keeps the sum of what was added to it.
+#[derive(Debug, Default)]
+struct Sums {
+    stored: BTreeMap<&'static str, i64>,
+    /// Adds seen live since the key was last reverted.
+    live: BTreeMap<&'static str, i64>,
+    parked: Vec<(RequestId, &'static str)>,
+}
+
+#[derive(Clone, Debug)]
+enum Ask {
+    /// Answers the sum after the addition.
+    Add(&'static str, i64),
+    /// Answers the stored sum.
+    Read(&'static str),
+    /// Answers the number of registers.
+    Count,
+    /// Waits for the next `Add` to the register.
+    Park(&'static str),
+    /// Adds one at each of so many steps, then answers.
+    Climb(&'static str, i64),
+    /// Too large to be encoded.
+    Oversize(&'static str),
+    /// Sets a timer.
+    Wind(&'static str, i64),
+    Rang(&'static str),
+}
+
+impl Shard for Sums {
+    type Key = &'static str;
+    type Event = Ask;
+    type Response = i64;
+    type Error = AppendError;
+    type Record = (&'static str, i64);
+    type Timer = &'static str;
+    type Notice = &'static str;
+
+    fn key(event: &Ask) -> Option<&&'static str> {
+        match event {
+            Ask::Add(key, _)
+            | Ask::Read(key)
+            | Ask::Park(key)
+            | Ask::Climb(key, _)
+            | Ask::Oversize(key)
+            | Ask::Wind(key, _)
+            | Ask::Rang(key) => Some(key),
+            Ask::Count => None,
+        }
+    }
+
+    fn fired(timer: &'static str) -> Ask {
+        Ask::Rang(timer)
+    }
+
+    fn handle(&mut self, request: Option<RequestId>, event: Ask, now: Now) -> Outcome<Self> {
+        let mut out = Outcome::default();
+        match event {
+            Ask::Add(key, amount) => {
+                out.records.push((key, amount));
+                out.undo = Undo::Group;
+                *self.live.entry(key).or_default() += 1;
+                let sum = self.stored.get(key).copied().unwrap_or(0) + amount;
+                let parked = self.parked.extract_if(.., |(_, parked)| *parked == key);
+                out.responses.extend(parked.map(|(request, _)| (request, Ok(sum))));
+                out.respond(request, Ok(sum));
+            }
+            Ask::Climb(key, steps) => {
+                out.records.push((key, 1));
+                if steps > 1 {
+                    out.follow_ups.push((request, Ask::Climb(key, steps - 1)));
+                } else {
+                    out.respond(request, Ok(0));
+                }
+            }
+            Ask::Read(key) => {
+                out.respond(request, Ok(self.stored.get(key).copied().unwrap_or(0)));
+            }
+            Ask::Count => out.respond(request, Ok(self.stored.len() as i64)),
+            Ask::Park(key) => self.parked.push((request.expect("a request"), key)),
+            Ask::Oversize(key) => {
+                out.records.push((key, i64::MAX));
+                out.undo = Undo::Group;
+                out.respond(request, Ok(0));
+            }
+            Ask::Wind(key, delay_ms) => {
+                out.timers.push(TimerChange::Set(key, now.after(delay_ms)));
+                out.respond(request, Ok(0));
+            }
+            Ask::Rang(key) => out.notices.push(key),
+        }
+        out
+    }
+
+    fn replay(&mut self, (key, amount): (&'static str, i64), _: Offset) {
+        *self.stored.entry(key).or_default() += amount;
+    }
+
+    fn loaded(&mut self, _: Now) -> Outcome<Self> {
+        Outcome::default()
+    }
+
+    fn revert(&mut self, key: &&'static str, error: &AppendError, _: Now) -> Outcome<Self> {
+        self.live.remove(key);
+        let mut out = Outcome::default();
+        let parked = self.parked.extract_if(.., |(_, parked)| parked == key);
+        out.responses.extend(parked.map(|(request, _)| (request, Err(*error))));
+        out
+    }
+
+    fn while_loading(event: &Ask) -> Result<i64, AppendError> {
+        match event {
+            Ask::Count => Ok(-1),
+            _ => Err(AppendError::NotEnoughReplicas),
+        }
+    }
+
+    fn resigned() -> AppendError {
+        AppendError::NotLeader
+    }
+
+    fn overloaded() -> AppendError {
+        AppendError::NotEnoughReplicas
+    }
+
+    fn encode((key, amount): &(&'static str, i64)) -> Result<RecordBytes, AppendError> {
+        if *amount == i64::MAX {
+            return Err(AppendError::TooLarge);
+        }
+        let value = Some(Bytes::from(amount.to_string()));
+        Ok(RecordBytes { key: Bytes::from_static(key.as_bytes()), value })
+    }
+
+    fn decode(
+        key: &Bytes,
+        value: Option<&Bytes>,
+    ) -> Result<Option<(&'static str, i64)>, RecordError> {
+        let key = match &key[..] {
+            b"a" => "a",
+            b"b" => "b",
+            _ => return Ok(None),
+        };
+        let text = std::str::from_utf8(value.ok_or(RecordError::Null("amount"))?);
+        let amount = text.ok().and_then(|text| text.parse().ok());
+        Ok(Some((key, amount.ok_or(RecordError::NotUtf8("amount"))?)))
+    }
+}
+
+const NOW: Now = Now { wall_ms: 1_000, tick_ms: 0 };
+
+fn active() -> Runtime<Sums> {
+    let mut runtime = Runtime::loading(Sums::default());
+    runtime.finish_load(Offset(10), Offset(10), NOW);
+    runtime
+}
+
+/// All effects so far, in words.
+fn effects(runtime: &mut Runtime<Sums>) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Some(effect) = runtime.poll_effect() {
+        told.push(match effect {
+            Effect::Append { id, records, timestamp_ms } => {
+                assert_eq!(timestamp_ms, NOW.wall_ms);
+                let pair = |record: RecordBytes| {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    text(&record.key) + &text(&record.value.unwrap_or_default())
+                };
+                let records: Vec<_> = records.into_iter().map(pair).collect();
+                format!("append {} {}", id.0, records.join(" "))
+            }
+            Effect::Reply { request, answer } => reply(request, answer),
+            Effect::Notice(notice) => format!("notice {notice}"),
+        });
+    }
+    told
+}
+
+fn reply(request: RequestId, answer: Answer<Sums>) -> String {
+    match answer {
+        Ok(sum) => format!("reply {} {sum}", request.0),
+        Err(error) => format!("refuse {} {error:?}", request.0),
+    }
+}
+
+fn submit(runtime: &mut Runtime<Sums>, request: u64, ask: Ask) {
+    runtime.submit(RequestId(request), ask, NOW);
+}
+
+#[test]
+fn an_answer_waits_until_its_records_are_committed() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Add("a", 5));
+    assert_eq!(effects(&mut runtime), ["append 0 a5"]);
+    assert_eq!(runtime.shard().stored.get("a"), None, "replayed only once appended");
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    assert_eq!(runtime.shard().stored["a"], 5);
+    assert_eq!(effects(&mut runtime), [""; 0]);
+    runtime.advance_high_watermark(Offset(10));
+    assert_eq!(effects(&mut runtime), [""; 0], "the HW is exclusive");
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), ["reply 1 5"]);
+}
+
+#[test]
+fn a_read_is_answered_at_once_only_if_all_it_saw_is_committed() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Read("b"));
+    assert_eq!(effects(&mut runtime), ["reply 1 0"]);
+    submit(&mut runtime, 2, Ask::Add("a", 5));
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    submit(&mut runtime, 3, Ask::Read("a"));
+    submit(&mut runtime, 4, Ask::Count);
+    assert_eq!(effects(&mut runtime), ["append 0 a5"]);
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), ["reply 2 5", "reply 3 5", "reply 4 1"]);
+}
+
+#[test]
+fn a_group_waits_for_its_own_records_while_others_go_on_in_the_next_batch() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Add("a", 1));
+    submit(&mut runtime, 2, Ask::Add("a", 2));
+    submit(&mut runtime, 3, Ask::Read("a"));
+    submit(&mut runtime, 4, Ask::Add("b", 3));
+    submit(&mut runtime, 5, Ask::Add("c", 4));
+    assert_eq!(effects(&mut runtime), ["append 0 a1"], "one append at a time");
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    assert_eq!(effects(&mut runtime), ["append 1 b3 c4 a2"], "gathered meanwhile");
+    runtime.appended(AppendId(1), Offset(11), NOW);
+    runtime.advance_high_watermark(Offset(14));
+    assert_eq!(
+        effects(&mut runtime),
+        ["reply 1 1", "reply 4 3", "reply 5 4", "reply 2 3", "reply 3 3"]
+    );
+}
+
+#[test]
+fn a_refused_append_leaves_the_stored_state_alone_and_reverts_its_groups_only() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Park("a"));
+    submit(&mut runtime, 2, Ask::Park("b"));
+    submit(&mut runtime, 3, Ask::Add("a", 1));
+    submit(&mut runtime, 4, Ask::Add("b", 1));
+    submit(&mut runtime, 5, Ask::Read("a"));
+    assert_eq!(effects(&mut runtime), ["append 0 a1"]);
+    runtime.append_failed(AppendId(0), AppendError::NotEnoughReplicas, NOW);
+    assert_eq!(
+        effects(&mut runtime),
+        ["refuse 1 NotEnoughReplicas", "refuse 3 NotEnoughReplicas", "reply 5 0", "append 1 b1"]
+    );
+    assert!(runtime.shard().stored.is_empty());
+    assert_eq!(runtime.shard().live, BTreeMap::from([("b", 1)]));
+    runtime.appended(AppendId(1), Offset(10), NOW);
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), ["reply 2 1", "reply 4 1"]);
+}
+
+#[test]
+fn what_cannot_be_encoded_is_refused_without_an_append() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Oversize("a"));
+    assert_eq!(effects(&mut runtime), ["refuse 1 TooLarge"]);
+    submit(&mut runtime, 2, Ask::Add("a", 1));
+    assert_eq!(effects(&mut runtime), ["append 0 a1"], "the group is free");
+}
+
+#[test]
+fn a_decision_in_steps_goes_on_once_each_step_is_in_the_log_before_what_came_later() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Climb("a", 3));
+    submit(&mut runtime, 2, Ask::Read("a"));
+    for step in 0..3 {
+        assert_eq!(effects(&mut runtime), [format!("append {step} a1")]);
+        runtime.appended(AppendId(step), Offset(10 + step as i64), NOW);
+    }
+    runtime.advance_high_watermark(Offset(13));
+    assert_eq!(effects(&mut runtime), ["reply 1 0", "reply 2 3"]);
+}
+
+#[test]
+fn a_decision_in_steps_ends_with_the_step_that_fails() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Climb("a", 3));
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    runtime.append_failed(AppendId(1), AppendError::TooLarge, NOW);
+    assert_eq!(effects(&mut runtime), ["append 0 a1", "append 1 a1", "refuse 1 TooLarge"]);
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), [""; 0]);
+}
+
+#[test]
+fn a_batch_ends_before_it_is_too_large() {
+    let mut runtime = active();
+    let keys: Vec<&'static str> =
+        (0..40_000).map(|n| &*String::leak(format!("key-{n:030}"))).collect();
+    submit(&mut runtime, 0, Ask::Add("a", 1));
+    for (n, key) in keys.iter().enumerate() {
+        submit(&mut runtime, n as u64 + 1, Ask::Add(key, 1));
+    }
+    let mut end = Offset(10);
+    let mut batches = 0;
+    while let Some(effect) = runtime.poll_effect() {
+        let Effect::Append { id, records, .. } = effect else { panic!("nothing is committed") };
+        let bytes: usize =
+            records.iter().map(|r| r.key.len() + r.value.as_ref().map_or(0, Bytes::len)).sum();
+        assert!(bytes <= APPEND_BYTES_MAX);
+        runtime.appended(id, end, NOW);
+        end = end.plus(records.len() as i64);
+        batches += 1;
+    }
+    assert_eq!(end, Offset(10 + 40_001));
+    assert_eq!(batches, 3, "the first one alone, then as much as fits");
+}
+
+#[test]
+fn requests_are_refused_while_loading_and_after_resignation() {
+    let mut runtime = Runtime::loading(Sums::default());
+    submit(&mut runtime, 1, Ask::Read("a"));
+    submit(&mut runtime, 2, Ask::Count);
+    runtime.notify(Ask::Add("a", 1), NOW);
+    assert_eq!(effects(&mut runtime), ["refuse 1 NotEnoughReplicas", "reply 2 -1"]);
+    let key = Bytes::from_static(b"a");
+    let load = |runtime: &mut Runtime<Sums>, offset, value: Option<&'static [u8]>| {
+        runtime.load(Offset(offset), Some(&key), value.map(Bytes::from_static).as_ref())
+    };
+    assert_eq!(load(&mut runtime, 0, Some(b"7")), Ok(true));
+    assert_eq!(load(&mut runtime, 1, Some(b"?")), Err(RecordError::NotUtf8("amount")));
+    assert_eq!(load(&mut runtime, 2, Some(b"1")), Ok(true));
+    assert_eq!(runtime.load(Offset(3), None, None), Err(RecordError::NoKey));
+    assert_eq!(runtime.load(Offset(4), Some(&Bytes::from_static(b"z")), None), Ok(false));
+    runtime.finish_load(Offset(5), Offset(3), NOW);
+    submit(&mut runtime, 3, Ask::Read("a"));
+    assert_eq!(effects(&mut runtime), [""; 0], "what was loaded may not be committed yet");
+    runtime.advance_high_watermark(Offset(5));
+    submit(&mut runtime, 4, Ask::Park("a"));
+    submit(&mut runtime, 5, Ask::Add("b", 1));
+    submit(&mut runtime, 6, Ask::Read("b"));
+    assert_eq!(effects(&mut runtime), ["reply 3 8", "append 0 b1"]);
+    runtime.resign();
+    assert_eq!(
+        effects(&mut runtime),
+        ["refuse 4 NotLeader", "refuse 5 NotLeader", "refuse 6 NotLeader"]
+    );
+    submit(&mut runtime, 7, Ask::Read("b"));
+    runtime.appended(AppendId(0), Offset(5), NOW);
+    runtime.append_failed(AppendId(0), AppendError::NotLeader, NOW);
+    assert_eq!(effects(&mut runtime), ["refuse 7 NotLeader"]);
+    assert_eq!(runtime.next_deadline(), None);
+}
+
+#[test]
+fn too_many_waiting_requests_are_refused() {
+    let mut runtime = active();
+    for request in 0..=WAITING_MAX as u64 {
+        submit(&mut runtime, request, Ask::Add("a", 1));
+    }
+    assert_eq!(effects(&mut runtime), ["append 0 a1"]);
+    submit(&mut runtime, u64::MAX, Ask::Read("b"));
+    assert_eq!(effects(&mut runtime), [format!("refuse {} NotEnoughReplicas", u64::MAX)]);
+}
+
+#[test]
+fn timers_fire_once_at_their_last_setting_in_order_of_time() {
+    let at = |tick_ms| Now { tick_ms, ..NOW };
+    let mut runtime = active();
+    runtime.notify(Ask::Wind("a", 50), NOW);
+    runtime.notify(Ask::Wind("b", 20), NOW);
+    runtime.notify(Ask::Wind("a", 10), NOW);
+    assert_eq!(runtime.next_deadline(), Some(10));
+    runtime.tick(at(9));
+    assert_eq!(effects(&mut runtime), [""; 0]);
+    runtime.tick(at(100));
+    assert_eq!(effects(&mut runtime), ["notice a", "notice b"]);
+    assert_eq!(runtime.next_deadline(), None);
+    let mut timers = Timers::default();
+    timers.change(TimerChange::Set("x", 5));
+    timers.change(TimerChange::Cancel("x"));
+    assert_eq!(timers.pop_due(100), None);
+}
+
+#[test]
+#[should_panic(expected = "request ids are distinct")]
+fn a_request_id_in_use_is_our_bug() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Park("a"));
+    submit(&mut runtime, 1, Ask::Park("a"));
+}
+
+#[test]
+#[should_panic(expected = "is not the open one")]
+fn an_append_that_nobody_asked_for_is_our_bug() {
+    active().appended(AppendId(0), Offset(10), NOW);
+}

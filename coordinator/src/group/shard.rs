@@ -1,0 +1,414 @@
+//! The state machine of one `__consumer_offsets` partition: its groups, of both families.
+//!
+//! A group belongs to one family at a time. Kafka's needs no record; RocketMQ's is a
+//! [`Record::Family`]. A client of the other family may come in once the group has no live member;
+//! the positions stay («drain with Kafka, resume with RocketMQ»). Plain commits without membership
+//! change no family.
+//!
+//! ```text
+//! Kafka ----- RocketMQ heartbeat, no Kafka member ------> RocketMQ, recorded
+//! RocketMQ -- Kafka rebalance ends, no RocketMQ member -> Kafka, recorded
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use duolog_log_core::event::{Event as Observed, EventKind, Events, Protocol};
+use duolog_log_core::ids::Offset;
+
+use crate::error::GroupError;
+use crate::group::config::GroupConfig;
+use crate::group::context::Context;
+use crate::group::event::{ChannelId, Event, GroupId, MemberId, Timer};
+use crate::group::image::GroupImage;
+use crate::group::kafka::classic::ClassicGroup;
+use crate::group::response::{GroupState, Notice, Response};
+use crate::group::rocketmq::membership::Membership;
+use crate::group::rocketmq::producers::Producers;
+use crate::record::{Record, RecordError};
+use crate::shard::{Outcome, RecordBytes, RequestId, Shard, TimerChange};
+use crate::time::Now;
+
+mod admin;
+mod kafka;
+mod rocketmq;
+
+/// One group: what the log has of it, and what lives.
+#[derive(Debug, Default)]
+struct Group {
+    image: GroupImage,
+    live: Live,
+}
+
+/// The live half of a group.
+#[derive(Debug, Default)]
+enum Live {
+    /// The stored half says all.
+    #[default]
+    Idle,
+    /// Kafka members, or ids given to such.
+    Classic(Box<ClassicGroup>),
+    /// RocketMQ members, or what is kept of them for a while.
+    RocketMq(Box<Membership>),
+}
+
+impl Group {
+    /// State as Kafka's tools know it.
+    fn state(&self) -> GroupState {
+        match &self.live {
+            Live::Classic(classic) => classic.state(),
+            Live::RocketMq(members) if members.has_members() => GroupState::Stable,
+            Live::RocketMq(_) | Live::Idle => GroupState::Empty,
+        }
+    }
+
+    fn has_kafka_members(&self) -> bool {
+        matches!(&self.live, Live::Classic(classic) if classic.is_held())
+    }
+
+    fn has_rocketmq_members(&self) -> bool {
+        matches!(&self.live, Live::RocketMq(members) if members.has_members())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.image.is_empty() && matches!(self.live, Live::Idle)
+    }
+
+    /// The classic group's live half, made from the stored one if nothing of the kind lives.
+    /// The caller has seen to it that no RocketMQ member does.
+    fn classic(&mut self, cx: &mut Context<'_>) -> &mut ClassicGroup {
+        if !matches!(self.live, Live::Classic(_)) {
+            if matches!(self.live, Live::RocketMq(_)) {
+                cx.cancel(Timer::Consumers(cx.group.clone()));
+                cx.out.notices.push(Notice::ConsumerGroup { group: cx.group.clone(), view: None });
+            }
+            let value = self.image.classic.as_ref();
+            self.live = Live::Classic(Box::new(ClassicGroup::from_value(value)));
+        }
+        match &mut self.live {
+            Live::Classic(classic) => classic,
+            Live::Idle | Live::RocketMq(_) => unreachable!("made above"),
+        }
+    }
+}
+
+/// The groups of one partition.
+#[derive(Debug)]
+pub struct GroupShard {
+    config: GroupConfig,
+    events: Arc<Events>,
+    groups: BTreeMap<GroupId, Group>,
+    producers: Producers,
+    /// The consumer groups that each RocketMQ connection is in.
+    channels: BTreeMap<ChannelId, BTreeSet<GroupId>>,
+    /// Replayed records are news from here on.
+    is_loaded: bool,
+}
+
+impl GroupShard {
+    /// A shard without groups, to be filled from the log; tells state changes to `events`.
+    #[must_use]
+    pub fn new(config: GroupConfig, events: Arc<Events>) -> Self {
+        Self {
+            config,
+            events,
+            groups: BTreeMap::new(),
+            producers: Producers::default(),
+            channels: BTreeMap::new(),
+            is_loaded: false,
+        }
+    }
+
+    /// What the log has of a group.
+    #[must_use]
+    pub fn image(&self, group: &str) -> Option<&GroupImage> {
+        self.groups.get(group).map(|group| &group.image).filter(|image| !image.is_empty())
+    }
+
+    /// What the log has of all groups, by name.
+    pub fn images(&self) -> impl Iterator<Item = (&GroupId, &GroupImage)> {
+        let images = self.groups.iter().map(|(id, group)| (id, &group.image));
+        images.filter(|(_, image)| !image.is_empty())
+    }
+
+    /// A stable group as its live half would be stored.
+    #[cfg(test)]
+    pub(in crate::group) fn value_at_rest(&self, group: &str) -> Option<crate::record::GroupValue> {
+        match &self.groups.get(group)?.live {
+            Live::Classic(classic) => classic.value_at_rest(),
+            Live::Idle | Live::RocketMq(_) => None,
+        }
+    }
+
+    /// Runs `act` on a group that is there or made for it, and forgets the group if nothing is
+    /// left of it.
+    fn with_group<T>(
+        &mut self,
+        id: &GroupId,
+        now: Now,
+        out: &mut Outcome<Self>,
+        act: impl FnOnce(&mut Group, &mut Context<'_>) -> T,
+    ) -> T {
+        let group = self.groups.entry(id.clone()).or_default();
+        let (config, events) = (&self.config, &*self.events);
+        let result = act(group, &mut Context { group: id, config, events, now, out });
+        if matches!(&group.live, Live::Classic(classic) if classic.is_idle()) {
+            group.live = Live::Idle;
+        }
+        if group.is_gone() {
+            self.groups.remove(id);
+        }
+        result
+    }
+
+    /// As [`Self::with_group`], for a group that exists only.
+    fn with_known_group<T>(
+        &mut self,
+        id: &GroupId,
+        now: Now,
+        out: &mut Outcome<Self>,
+        act: impl FnOnce(&mut Group, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        self.groups.contains_key(id).then(|| self.with_group(id, now, out, act))
+    }
+
+    fn fired(&mut self, timer: Timer, now: Now, out: &mut Outcome<Self>) {
+        match timer {
+            Timer::Session(group, member) => self.session_over(&group, &member, now, out),
+            Timer::Join(group) => {
+                self.with_known_group(&group, now, out, |group, cx| {
+                    let Live::Classic(classic) = &mut group.live else { return };
+                    classic.join_phase_over(cx);
+                    Self::take_from_rocketmq(group, cx);
+                });
+            }
+            Timer::Sync(group) => {
+                self.with_known_group(&group, now, out, |group, cx| {
+                    let Live::Classic(classic) = &mut group.live else { return };
+                    classic.sync_phase_over(cx);
+                    Self::take_from_rocketmq(group, cx);
+                });
+            }
+            Timer::Consumers(group) => self.consumers_expire(&group, now, out),
+            Timer::Producers => self.producers.expire(now, out),
+            Timer::OffsetsRetention => self.check_retention(now, out),
+        }
+    }
+
+    fn session_over(
+        &mut self,
+        group: &GroupId,
+        member: &MemberId,
+        now: Now,
+        out: &mut Outcome<Self>,
+    ) {
+        self.with_known_group(group, now, out, |group, cx| {
+            let Live::Classic(classic) = &mut group.live else { return };
+            classic.session_over(member, cx);
+            Self::take_from_rocketmq(group, cx);
+        });
+    }
+
+    /// A generation that is recorded makes the group Kafka's.
+    fn take_from_rocketmq(group: &Group, cx: &mut Context<'_>) {
+        let recorded = cx.out.records.iter().any(|r| matches!(r, Record::Group { .. }));
+        if recorded && group.image.family.is_some() {
+            cx.decide(Record::Family { group: cx.group.clone(), value: None });
+        }
+    }
+
+    /// Tells what a record changed, once it is in the log.
+    fn tell_replayed(&self, record: &Record) {
+        let Record::Offset { group, topic, partition, value: Some(value) } = record else { return };
+        self.events.emit(|| {
+            Observed::new(EventKind::OffsetCommit, value.commit_ms)
+                .at(topic, *partition)
+                .offset(Offset(value.offset))
+                .protocol(match self.image(group) {
+                    Some(image) if image.is_rocketmq() => Protocol::RocketMq,
+                    _ => Protocol::Kafka,
+                })
+                .cause(format!("group {group}"))
+        });
+    }
+}
+
+impl Shard for GroupShard {
+    type Key = GroupId;
+    type Event = Event;
+    type Response = Response;
+    type Error = GroupError;
+    type Record = Record;
+    type Timer = Timer;
+    type Notice = Notice;
+
+    fn key(event: &Event) -> Option<&GroupId> {
+        match event {
+            Event::JoinGroup(join) => Some(&join.group),
+            Event::SyncGroup(sync) => Some(&sync.group),
+            Event::Heartbeat(heartbeat) => Some(&heartbeat.group),
+            Event::LeaveGroup(leave) => Some(&leave.group),
+            Event::OffsetCommit(commit) => Some(&commit.group),
+            Event::OffsetFetch(fetch) => Some(&fetch.group),
+            Event::OffsetDelete(delete) => Some(&delete.group),
+            Event::DescribeGroup(describe) => Some(&describe.group),
+            Event::DeleteGroup(delete) => Some(&delete.group),
+            Event::ConsumerHeartbeat(heartbeat) => Some(&heartbeat.group),
+            Event::ConsumerLeave(leave) => Some(&leave.group),
+            Event::CommitQueueOffset(commit) => Some(&commit.group),
+            Event::QueryQueueOffset(query) => Some(&query.group),
+            Event::ConsumerGroup(group)
+            | Event::ChannelLeft { group, .. }
+            | Event::ForgetTopic { group, .. }
+            | Event::ExpireOffsets(group)
+            | Event::Fired(
+                Timer::Session(group, _)
+                | Timer::Join(group)
+                | Timer::Sync(group)
+                | Timer::Consumers(group),
+            ) => Some(group),
+            Event::ListGroups(_)
+            | Event::ProducerHeartbeat(_)
+            | Event::ProducerLeave(_)
+            | Event::ProducerGroup(_)
+            | Event::ChannelClosed(_)
+            | Event::TopicDeleted(_)
+            | Event::Fired(Timer::Producers | Timer::OffsetsRetention) => None,
+        }
+    }
+
+    fn fired(timer: Timer) -> Event {
+        Event::Fired(timer)
+    }
+
+    fn handle(&mut self, request: Option<RequestId>, event: Event, now: Now) -> Outcome<Self> {
+        let mut out = Outcome::default();
+        let answer = match event {
+            Event::JoinGroup(join) => return self.join(request, *join, now),
+            Event::SyncGroup(sync) => return self.sync(request, sync, now),
+            Event::DeleteGroup(delete) => return self.delete(request, delete, now),
+            Event::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now, &mut out),
+            Event::LeaveGroup(leave) => self.leave(leave, now, &mut out),
+            Event::OffsetCommit(commit) => self.commit(commit, now, &mut out),
+            Event::OffsetFetch(fetch) => Ok(self.fetch(fetch)),
+            Event::OffsetDelete(delete) => self.delete_offsets(delete, &mut out),
+            Event::ListGroups(list) => Ok(self.list(&list)),
+            Event::DescribeGroup(describe) => Ok(self.describe(&describe)),
+            Event::ConsumerHeartbeat(heartbeat) => {
+                self.consumer_heartbeat(*heartbeat, now, &mut out)
+            }
+            Event::ProducerHeartbeat(heartbeat) => {
+                Ok(self.producer_heartbeat(heartbeat, now, &mut out))
+            }
+            Event::ConsumerLeave(leave) => Ok(self.consumer_leave(&leave, now, &mut out)),
+            Event::ProducerLeave(leave) => {
+                self.producers.leave(&leave.group, &leave.client);
+                Ok(Response::Done)
+            }
+            Event::ChannelClosed(channel) => Ok(self.channel_closed(channel, &mut out)),
+            Event::ChannelLeft { group, channel } => {
+                Ok(self.channel_left(&group, channel, now, &mut out))
+            }
+            Event::ConsumerGroup(group) => Ok(self.consumer_group(&group)),
+            Event::ProducerGroup(group) => {
+                Ok(Response::ProducerGroup(self.producers.members(&group)))
+            }
+            Event::CommitQueueOffset(commit) => self.commit_queue_offset(&commit, now, &mut out),
+            Event::QueryQueueOffset(query) => Ok(self.query_queue_offset(&query)),
+            Event::TopicDeleted(topic) => Ok(self.topic_deleted(&topic, &mut out)),
+            Event::ForgetTopic { group, topic } => Ok(self.forget_topic(&group, topic, &mut out)),
+            Event::ExpireOffsets(group) => Ok(self.expire_offsets(group, now, &mut out)),
+            Event::Fired(timer) => {
+                self.fired(timer, now, &mut out);
+                Ok(Response::Done)
+            }
+        };
+        out.respond(request, answer);
+        out
+    }
+
+    fn replay(&mut self, record: Record, _: Offset) {
+        if self.is_loaded {
+            self.tell_replayed(&record);
+        }
+        let id = record.group().clone();
+        let group = self.groups.entry(id.clone()).or_default();
+        group.image.apply(record);
+        if group.is_gone() {
+            self.groups.remove(&id);
+        }
+    }
+
+    fn loaded(&mut self, now: Now) -> Outcome<Self> {
+        self.is_loaded = true;
+        let mut out = Outcome::default();
+        let ids: Vec<GroupId> = self.groups.keys().cloned().collect();
+        for id in &ids {
+            self.with_group(id, now, &mut out, Self::revive);
+        }
+        let check = now.after(self.config.offsets_retention_check_interval_ms);
+        out.timers.push(TimerChange::Set(Timer::OffsetsRetention, check));
+        out
+    }
+
+    fn revert(&mut self, key: &GroupId, error: &GroupError, now: Now) -> Outcome<Self> {
+        let mut out = Outcome::default();
+        self.with_known_group(key, now, &mut out, |group, cx| {
+            match &mut group.live {
+                Live::Idle => {}
+                Live::Classic(classic) => classic.abandon(*error, cx),
+                Live::RocketMq(_) => {
+                    cx.cancel(Timer::Consumers(cx.group.clone()));
+                    let group = cx.group.clone();
+                    cx.out.notices.push(Notice::ConsumerGroup { group, view: None });
+                }
+            }
+            Self::revive(group, cx);
+        });
+        out
+    }
+
+    /// A heartbeat is accepted: the member may well be there once the log is read, and would leave
+    /// its partitions for nothing. As Kafka's `GroupCoordinatorService.heartbeat`.
+    fn while_loading(event: &Event) -> Result<Response, GroupError> {
+        match event {
+            Event::Heartbeat(_) => Ok(Response::Heartbeat),
+            _ => Err(GroupError::CoordinatorLoadInProgress),
+        }
+    }
+
+    fn resigned() -> GroupError {
+        GroupError::NotCoordinator
+    }
+
+    fn overloaded() -> GroupError {
+        GroupError::CoordinatorNotAvailable
+    }
+
+    fn encode(record: &Record) -> Result<RecordBytes, GroupError> {
+        record.encode().map_err(|_| GroupError::TooLarge)
+    }
+
+    fn decode(key: &Bytes, value: Option<&Bytes>) -> Result<Option<Record>, RecordError> {
+        Record::decode(key, value)
+    }
+}
+
+impl GroupShard {
+    /// Makes the live half anew from the stored one: the members that the log has get a session.
+    fn revive(group: &mut Group, cx: &mut Context<'_>) {
+        group.live = Live::Idle;
+        let has_members = |value: &&_| {
+            let value: &crate::record::GroupValue = value;
+            !value.members.is_empty()
+        };
+        if !group.image.is_rocketmq() && group.image.classic.as_ref().filter(has_members).is_some()
+        {
+            group.classic(cx).resume(cx);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
