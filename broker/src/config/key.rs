@@ -170,8 +170,12 @@ impl Key {
             Valid::Range { min, max, or } => {
                 let number: f64 = value.trim().parse().map_err(|_| "Not a number".to_owned())?;
                 if or.is_some_and(|or| or.total_cmp(&number).is_eq()) {
-                    Ok(())
-                } else if number < *min {
+                    return Ok(());
+                }
+                if let Some(or) = or.filter(|_| !(*min..=*max).contains(&number)) {
+                    return Err(format!("Value must be between {min} and {max} or equal to {or}"));
+                }
+                if number < *min {
                     Err(format!("Value must be at least {min}"))
                 } else if number > *max {
                     Err(format!("Value must be no more than {max}"))

@@ -80,9 +80,7 @@ pub struct TopicConfig {
 /// Errors with Kafka's text for the client.
 pub fn check_override(name: &str, value: &str) -> Result<(), String> {
     let Some(key) = key::topic_key(name) else {
-        let nearest = key::nearest(key::topic_keys(), name);
-        let hint = nearest.map(|key| format!("; did you mean {key}?")).unwrap_or_default();
-        return Err(format!("Unknown topic config name: {name}{hint}"));
+        return Err(format!("Unknown topic config name: {name}"));
     };
     key.check(value)
         .map_err(|reason| format!("Invalid value {value} for configuration {name}: {reason}"))

@@ -51,6 +51,9 @@ fn values_are_checked_for_type_range_and_effect() {
     });
     assert_eq!(refused("rocketmq.brokerName", ""), "String must be non-empty");
     assert!(refused("rocketmq.aclEnable", "true").contains("its default false"));
+    assert_eq!(refused("compression.gzip.level", "0"), {
+        "Value must be between 1 and 9 or equal to -1"
+    });
     assert!(refused("compression.gzip.level", "5").contains("its default -1"));
 }
 
