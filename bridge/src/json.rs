@@ -7,6 +7,6 @@
 mod scan;
 mod write;
 
-pub(crate) use scan::Cursor;
 pub use scan::JsonError;
+pub(crate) use scan::{Cursor, Quoted};
 pub(crate) use write::write_string;

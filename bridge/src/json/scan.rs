@@ -1,5 +1,7 @@
 //! A cursor over JSON text.
 
+use std::borrow::Cow;
+
 use crate::limits::JSON_DEPTH_MAX;
 
 /// Why a text is not what was expected.
@@ -7,36 +9,53 @@ use crate::limits::JSON_DEPTH_MAX;
 #[error("{expected} expected at byte {at}")]
 pub struct JsonError {
     /// What would have been right.
-    pub expected: String,
+    pub expected: Cow<'static, str>,
     /// Where, in bytes from the start.
     pub at: usize,
 }
 
 /// Reads a text from left to right. Every step is bounded by the text and fails without moving beyond it.
+///
+/// It works on bytes and does not ask for UTF-8: only ASCII has a meaning in JSON, so whoever takes strings out of
+/// valid text gets valid strings.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
-    text: &'a str,
+    text: &'a [u8],
     at: usize,
 }
 
+/// Where a string's content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quoted {
+    /// In the text itself, from the first position to the second, exclusive.
+    Plain(usize, usize),
+    /// Appended to the buffer that was passed in, since it held escapes.
+    Unescaped,
+}
+
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
     }
 
-    pub(crate) fn error(&self, expected: impl Into<String>) -> JsonError {
+    #[cold]
+    pub(crate) fn error(&self, expected: impl Into<Cow<'static, str>>) -> JsonError {
         JsonError { expected: expected.into(), at: self.at }
     }
 
-    fn rest(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    fn rest(&self) -> &'a [u8] {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     /// The next byte that is not white space, without taking it.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while let Some(byte) = bytes.get(self.at) {
-            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+        while let Some(byte) = self.text.get(self.at) {
+            if *byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
                 return Some(*byte);
             }
             self.at += 1;
@@ -45,88 +64,126 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `byte` if it comes next.
+    #[inline]
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let there = self.peek() == Some(byte);
         self.at += usize::from(there);
         there
     }
 
+    #[inline]
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
         if self.eat(byte) { Ok(()) } else { Err(self.error(format!("'{}'", char::from(byte)))) }
     }
 
     /// Takes a bare word or number: everything up to white space or punctuation. Empty if there is none.
-    pub(crate) fn word(&mut self) -> &'a str {
+    pub(crate) fn word(&mut self) -> &'a [u8] {
         self.peek();
         let rest = self.rest();
-        let ends = |byte: &u8| {
-            matches!(byte, b',' | b':' | b'}' | b']' | b'{' | b'[' | b'"' | b'\'')
-                || byte.is_ascii_whitespace()
-        };
-        let length = rest.as_bytes().iter().position(ends).unwrap_or(rest.len());
+        let length = rest.iter().position(|byte| ends_word(*byte)).unwrap_or(rest.len());
         self.at += length;
         rest.get(..length).unwrap_or_default()
     }
 
-    /// Takes a quoted string and appends what it says to `out`.
-    pub(crate) fn string_into(&mut self, out: &mut String) -> Result<(), JsonError> {
+    /// Takes a quoted string. `out` receives its content only when there were escapes in it.
+    #[inline]
+    pub(crate) fn quoted(&mut self, out: &mut Vec<u8>) -> Result<Quoted, JsonError> {
         let quote = match self.peek() {
             Some(quote @ (b'"' | b'\'')) => quote,
             _ => return Err(self.error("a string")),
         };
-        self.at += 1;
+        let start = self.at + 1;
+        let length = self.run(start, quote)?;
+        let end = start + length;
+        self.at = end + 1;
+        if self.text.get(end) == Some(&quote) {
+            return Ok(Quoted::Plain(start, end));
+        }
+        self.unescape(start, end, quote, out)?;
+        Ok(Quoted::Unescaped)
+    }
+
+    /// The rest of a string whose part from `start` to `end` is plain and followed by a backslash.
+    #[inline(never)]
+    fn unescape(
+        &mut self,
+        start: usize,
+        end: usize,
+        quote: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), JsonError> {
+        out.extend_from_slice(self.text.get(start..end).unwrap_or_default());
         loop {
-            let rest = self.rest();
-            let stops = |byte: &u8| *byte == quote || *byte == b'\\';
-            let Some(length) = rest.as_bytes().iter().position(stops) else {
-                self.at = self.text.len();
-                return Err(self.error("the end of a string"));
-            };
-            out.push_str(rest.get(..length).unwrap_or_default());
-            self.at += length + 1;
-            if rest.as_bytes().get(length) == Some(&quote) {
+            self.escape(out)?;
+            let start = self.at;
+            let end = start + self.run(start, quote)?;
+            out.extend_from_slice(self.text.get(start..end).unwrap_or_default());
+            self.at = end + 1;
+            if self.text.get(end) == Some(&quote) {
                 return Ok(());
             }
-            let escaped = self.escape()?;
-            out.push(escaped);
+        }
+    }
+
+    /// Takes a quoted string and appends its content to `out`.
+    pub(crate) fn string_into(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        if let Quoted::Plain(start, end) = self.quoted(out)? {
+            out.extend_from_slice(self.text.get(start..end).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Bytes from `start` up to the next quote or backslash.
+    #[inline]
+    fn run(&mut self, start: usize, quote: u8) -> Result<usize, JsonError> {
+        let rest = self.text.get(start..).unwrap_or_default();
+        match find_either(rest, quote, b'\\') {
+            Some(length) => Ok(length),
+            None => {
+                self.at = self.text.len();
+                Err(self.error("the end of a string"))
+            }
         }
     }
 
     /// Takes what follows a backslash.
-    fn escape(&mut self) -> Result<char, JsonError> {
-        let Some(&byte) = self.text.as_bytes().get(self.at) else {
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        let Some(&byte) = self.text.get(self.at) else {
             return Err(self.error("an escape"));
         };
-        let simple = match byte {
-            b'"' | b'\\' | b'/' | b'\'' => char::from(byte),
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'0' => '\0',
-            b'v' => '\u{b}',
-            b'x' => {
-                self.at += 1;
-                return self.hex(2).map(|unit| char::from(u8::try_from(unit).unwrap_or_default()));
-            }
-            b'u' => {
-                self.at += 1;
-                return self.utf16();
-            }
-            _ => return Err(self.error("an escape")),
-        };
         self.at += 1;
-        Ok(simple)
+        let simple = match byte {
+            b'u' => return self.utf16(out),
+            b'"' | b'\\' | b'/' | b'\'' => byte,
+            b'b' => 8,
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => b'\r',
+            b'0' => 0,
+            b'x' => {
+                let code = self.hex(2)?;
+                push_char(char::from_u32(code.into()).unwrap_or_default(), out);
+                return Ok(());
+            }
+            _ => return Err(self.error("an escape before this")),
+        };
+        out.push(simple);
+        Ok(())
     }
 
     /// Takes the four digits of a UTF-16 unit, and the second half of a pair. Half a pair reads as U+FFFD, since a
     /// string here is UTF-8.
-    fn utf16(&mut self) -> Result<char, JsonError> {
+    fn utf16(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         let first = self.hex(4)?;
+        if let Ok(ascii @ 0..=0x7F) = u8::try_from(first) {
+            out.push(ascii);
+            return Ok(());
+        }
         let mut units = [first, 0];
         let mut length = 1;
-        if (0xD800..0xDC00).contains(&first) && self.rest().starts_with("\\u") {
+        if (0xD800..0xDC00).contains(&first) && self.rest().starts_with(b"\\u") {
             let before = self.at;
             self.at += 2;
             let second = self.hex(4)?;
@@ -138,19 +195,21 @@ impl<'a> Cursor<'a> {
             }
         }
         let decoded = char::decode_utf16(units.into_iter().take(length)).next();
-        Ok(decoded.and_then(Result::ok).unwrap_or(char::REPLACEMENT_CHARACTER))
+        push_char(decoded.and_then(Result::ok).unwrap_or(char::REPLACEMENT_CHARACTER), out);
+        Ok(())
     }
 
     fn hex(&mut self, digits: usize) -> Result<u16, JsonError> {
-        let text = self.rest().get(..digits).unwrap_or_default();
-        let all_hex = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match u16::from_str_radix(text, 16) {
-            Ok(unit) if all_hex => {
-                self.at += digits;
-                Ok(unit)
-            }
-            _ => Err(self.error("hex digits")),
+        let mut value = 0u16;
+        for _ in 0..digits {
+            let digit = self.text.get(self.at).and_then(|byte| char::from(*byte).to_digit(16));
+            let Some(digit) = digit.and_then(|digit| u16::try_from(digit).ok()) else {
+                return Err(self.error("a hex digit"));
+            };
+            value = value << 4 | digit;
+            self.at += 1;
         }
+        Ok(value)
     }
 
     /// Takes one value of any kind and drops it. `depth` counts what it is nested in.
@@ -161,7 +220,7 @@ impl<'a> Cursor<'a> {
         let close = match self.peek() {
             Some(b'{') => b'}',
             Some(b'[') => b']',
-            Some(b'"' | b'\'') => return self.string_into(&mut String::new()),
+            Some(b'"' | b'\'') => return self.quoted(&mut Vec::new()).map(|_| ()),
             _ if self.word().is_empty() => return Err(self.error("a value")),
             _ => return Ok(()),
         };
@@ -182,6 +241,24 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes a number, quoted or not, that fits 32 bits. `None` if the word null stands there.
+    pub(crate) fn integer(&mut self) -> Result<Option<i32>, JsonError> {
+        let mut quoted = Vec::new();
+        let text = if matches!(self.peek(), Some(b'"' | b'\'')) {
+            self.string_into(&mut quoted)?;
+            quoted.as_slice()
+        } else {
+            self.word()
+        };
+        if text == b"null" {
+            return Ok(None);
+        }
+        match parse_i32(text) {
+            Some(value) => Ok(Some(value)),
+            None => Err(self.error("a 32-bit integer before this")),
+        }
+    }
+
     /// Fails unless only white space is left.
     pub(crate) fn end(&mut self) -> Result<(), JsonError> {
         match self.peek() {
@@ -189,4 +266,56 @@ impl<'a> Cursor<'a> {
             Some(_) => Err(self.error("the end of the text")),
         }
     }
+}
+
+fn parse_i32(text: &[u8]) -> Option<i32> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 10 {
+        return None;
+    }
+    let mut value = 0i64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    i32::try_from(if negative { -value } else { value }).ok()
+}
+
+fn ends_word(byte: u8) -> bool {
+    matches!(byte, b',' | b':' | b'}' | b']' | b'{' | b'[' | b'"' | b'\'')
+        || byte.is_ascii_whitespace()
+}
+
+fn push_char(character: char, out: &mut Vec<u8>) {
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// Position of the first byte that is `left` or `right`; eight bytes a step.
+#[inline]
+fn find_either(bytes: &[u8], left: u8, right: u8) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let lefts = ONES * u64::from(left);
+    let rights = ONES * u64::from(right);
+    // A byte of `zeroes(x)` has its high bit set if that byte of x is zero, and the lowest such bit is exact.
+    let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let mut at = 0;
+    let mut rest = bytes;
+    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        let found = zeroes(word ^ lefts) | zeroes(word ^ rights);
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+        rest = after;
+    }
+    let tail = rest.iter().position(|byte| *byte == left || *byte == right)?;
+    Some(at + tail)
 }

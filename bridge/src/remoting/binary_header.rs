@@ -10,7 +10,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::command::{LanguageCode, RemotingCommand, SerializeType};
-use super::fields::ExtFields;
+use super::fields::{ExtFields, FieldsBuilder};
 use super::frame::{EncodeError, FrameError};
 
 /// Reads a header. Whatever follows the fields is ignored, as in the original. Strings that are no UTF-8 read with
@@ -38,7 +38,7 @@ pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, FrameError> {
 }
 
 fn decode_fields(bytes: &[u8]) -> Result<ExtFields, FrameError> {
-    let mut fields = ExtFields::with_capacity(16, bytes.len());
+    let mut fields = FieldsBuilder::with_capacity(bytes.len());
     let mut reader = Reader { rest: bytes };
     while !reader.rest.is_empty() {
         let name = reader.short_bytes("field name")?;
@@ -46,20 +46,15 @@ fn decode_fields(bytes: &[u8]) -> Result<ExtFields, FrameError> {
         if name.is_empty() || value.is_empty() {
             continue;
         }
-        let start = fields.text_mut().len();
-        push_lossy(fields.text_mut(), name);
-        let middle = fields.text_mut().len();
-        push_lossy(fields.text_mut(), value);
-        fields.close(start, middle);
+        let text = fields.text();
+        let start = text.len();
+        text.extend_from_slice(name);
+        let middle = text.len();
+        text.extend_from_slice(value);
+        let end = text.len();
+        fields.push((start, middle), (middle, end));
     }
-    Ok(fields)
-}
-
-fn push_lossy(text: &mut String, bytes: &[u8]) {
-    match std::str::from_utf8(bytes) {
-        Ok(piece) => text.push_str(piece),
-        Err(_) => text.push_str(&String::from_utf8_lossy(bytes)),
-    }
+    Ok(fields.finish())
 }
 
 struct Reader<'a> {

@@ -40,8 +40,9 @@ impl LanguageCode {
 
     /// The language of that name; [`Self::OTHER`] for an unknown one.
     #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        let position = LANGUAGES.iter().position(|known| *known == name);
+    pub fn from_name(name: impl AsRef<[u8]>) -> Self {
+        let name = name.as_ref();
+        let position = LANGUAGES.iter().position(|known| known.as_bytes() == name);
         position.and_then(|code| u8::try_from(code).ok()).map_or(Self::OTHER, Self)
     }
 }

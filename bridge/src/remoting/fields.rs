@@ -4,15 +4,14 @@ use std::fmt::{self, Write as _};
 
 use crate::limits::FRAME_BYTES_MAX;
 
-// Positions in the text are 32 bits wide; a frame cannot hold more.
+// Positions in the text are 32 bits wide: a header and the unescaped copies of its strings are two frames at most.
 const _: () = assert!(FRAME_BYTES_MAX <= u32::MAX as usize / 2);
 
-/// One field: its name is `text[name..value]`, its value `text[value..end]`.
+/// A field's name and value, each from one position in the text to another, exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    name: u32,
-    value: u32,
-    end: u32,
+    name: (u32, u32),
+    value: (u32, u32),
 }
 
 /// Fields in the order in which they came or were added. A name may come twice; the last one counts, as with the
@@ -89,12 +88,6 @@ impl FieldValue<'_> for bool {
 const FOUND_CHARS_MAX: usize = 64;
 
 impl ExtFields {
-    /// No fields, with room for `bytes` of names and values in `fields` fields.
-    #[must_use]
-    pub fn with_capacity(fields: usize, bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), spans: Vec::with_capacity(fields) }
-    }
-
     /// Fields, a repeated name counted each time.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -107,7 +100,7 @@ impl ExtFields {
         self.spans.is_empty()
     }
 
-    /// Adds a field. One that does not fit a frame any more is left out: encoding such a frame would fail anyway.
+    /// Adds a field. One that does not fit a frame any more is left out: such a frame could not be sent anyway.
     pub fn push(&mut self, name: &str, value: &str) {
         let start = self.text.len();
         self.text.push_str(name);
@@ -127,24 +120,29 @@ impl ExtFields {
         }
     }
 
+    fn close(&mut self, start: usize, middle: usize) {
+        match span((start, middle), (middle, self.text.len())) {
+            Some(span) => self.spans.push(span),
+            None => self.text.truncate(start),
+        }
+    }
+
     /// The last value of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let text = self.text.as_bytes();
-        let is_it = |span: &&Span| {
-            text.get(span.name as usize..span.value as usize) == Some(name.as_bytes())
-        };
+        let is_it = |span: &&Span| slice(text, span.name) == Some(name.as_bytes());
         let span = self.spans.iter().rev().find(is_it)?;
-        self.text.get(span.value as usize..span.end as usize)
+        self.part(span.value)
     }
 
     /// Names and values in order, a repeated name each time it came.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.spans.iter().filter_map(|span| {
-            let name = self.text.get(span.name as usize..span.value as usize)?;
-            let value = self.text.get(span.value as usize..span.end as usize)?;
-            Some((name, value))
-        })
+        self.spans.iter().filter_map(|span| Some((self.part(span.name)?, self.part(span.value)?)))
+    }
+
+    fn part(&self, (start, end): (u32, u32)) -> Option<&str> {
+        self.text.get(start as usize..end as usize)
     }
 
     /// A field that must be there.
@@ -166,22 +164,60 @@ impl ExtFields {
         let Some(text) = self.get(name) else { return Ok(None) };
         parse_field(name, text).map(Some)
     }
+}
 
-    /// The arena for a decoder that writes a name and a value piece by piece; [`Self::close`] makes a field of them.
-    pub(super) fn text_mut(&mut self) -> &mut String {
+fn slice(text: &[u8], (start, end): (u32, u32)) -> Option<&[u8]> {
+    text.get(start as usize..end as usize)
+}
+
+/// `None` if a position does not fit.
+fn span(name: (usize, usize), value: (usize, usize)) -> Option<Span> {
+    let narrow =
+        |(start, end): (usize, usize)| Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?));
+    Some(Span { name: narrow(name)?, value: narrow(value)? })
+}
+
+/// Collects fields whose strings lie in one text of bytes, which is checked to be UTF-8 once, at the end.
+pub(super) struct FieldsBuilder {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl FieldsBuilder {
+    /// The text begins as a copy of `text`; room for as much again.
+    pub(super) fn over(text: &[u8]) -> Self {
+        let mut own = Vec::with_capacity(text.len() * 2);
+        own.extend_from_slice(text);
+        Self { text: own, spans: Vec::with_capacity(16) }
+    }
+
+    /// An empty text with room for `bytes`.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(16) }
+    }
+
+    /// The text, to append to.
+    pub(super) fn text(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
-    /// Makes a field of what was appended to the text since `name`, its value beginning at `value`.
-    pub(super) fn close(&mut self, name: usize, value: usize) {
-        let end = self.text.len();
-        let (Ok(name32), Ok(value32), Ok(end32)) =
-            (u32::try_from(name), u32::try_from(value), u32::try_from(end))
-        else {
-            self.text.truncate(name);
-            return;
-        };
-        self.spans.push(Span { name: name32, value: value32, end: end32 });
+    /// Adds a field by the positions of its name and value in the text.
+    #[inline]
+    pub(super) fn push(&mut self, name: (usize, usize), value: (usize, usize)) {
+        self.spans.extend(span(name, value));
+    }
+
+    /// The fields. Bytes that are no UTF-8 become U+FFFD.
+    pub(super) fn finish(self) -> ExtFields {
+        match String::from_utf8(self.text) {
+            Ok(text) => ExtFields { text, spans: self.spans },
+            Err(error) => {
+                let bytes = error.into_bytes();
+                let lossy =
+                    |range| String::from_utf8_lossy(slice(&bytes, range).unwrap_or_default());
+                self.spans.iter().map(|span| (lossy(span.name), lossy(span.value))).collect()
+            }
+        }
     }
 }
 

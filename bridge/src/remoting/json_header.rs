@@ -1,30 +1,28 @@
 //! The JSON form of a header, read in one pass and without a tree.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
 
 use super::command::{LanguageCode, RemotingCommand, SerializeType};
-use super::fields::ExtFields;
-use crate::json::{Cursor, JsonError, write_string};
+use super::fields::{ExtFields, FieldsBuilder};
+use crate::json::{Cursor, JsonError, Quoted, write_string};
 
 /// Reads a header. Bytes that are no UTF-8 read as U+FFFD, as in the original.
 pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, JsonError> {
-    let text = match std::str::from_utf8(header) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => String::from_utf8_lossy(header),
-    };
     let mut command = RemotingCommand { serialize: SerializeType::Json, ..Default::default() };
-    let mut cursor = Cursor::new(&text);
-    let mut scratch = String::new();
+    let mut cursor = Cursor::new(header);
+    let mut scratch = Vec::new();
     cursor.expect(b'{')?;
     if !cursor.eat(b'}') {
         loop {
             scratch.clear();
-            cursor.string_into(&mut scratch)?;
+            let name = match cursor.quoted(&mut scratch)? {
+                Quoted::Plain(start, end) => header.get(start..end).unwrap_or_default(),
+                Quoted::Unescaped => &scratch,
+            };
             cursor.expect(b':')?;
-            decode_member(&scratch, &mut cursor, &mut command, header.len())?;
+            decode_member(name, &mut cursor, &mut command)?;
             if cursor.eat(b'}') {
                 break;
             }
@@ -36,96 +34,113 @@ pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, JsonError> {
 }
 
 fn decode_member(
-    name: &str,
+    name: &[u8],
     cursor: &mut Cursor<'_>,
     command: &mut RemotingCommand,
-    header_bytes: usize,
 ) -> Result<(), JsonError> {
     match name {
-        "code" => command.code = integer(cursor)?,
-        "version" => command.version = integer(cursor)?,
-        "opaque" => command.opaque = integer(cursor)?,
-        "flag" => command.flag = integer(cursor)?,
-        "language" => command.language = language(cursor)?,
-        "remark" => {
-            let mut remark = String::new();
-            command.remark = scalar_into(cursor, &mut remark)?.then_some(remark);
-        }
-        "extFields" => command.ext_fields = ext_fields(cursor, header_bytes)?,
+        b"code" => command.code = integer(cursor)?,
+        b"version" => command.version = integer(cursor)?,
+        b"opaque" => command.opaque = integer(cursor)?,
+        b"flag" => command.flag = integer(cursor)?,
+        b"language" => command.language = language(cursor)?,
+        b"remark" => command.remark = scalar(cursor)?,
+        b"extFields" => command.ext_fields = ext_fields(cursor)?,
         _ => cursor.skip_value(1)?,
     }
     Ok(())
 }
 
-/// A number, quoted or not; null reads as 0, as it leaves the original's field alone.
+/// Null reads as 0, since it leaves the original's field alone.
 fn integer(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
-    let mut quoted = String::new();
-    let text = if matches!(cursor.peek(), Some(b'"' | b'\'')) {
-        cursor.string_into(&mut quoted)?;
-        quoted.as_str()
-    } else {
-        cursor.word()
-    };
-    match text.parse() {
-        Ok(value) => Ok(value),
-        Err(_) if text == "null" => Ok(0),
-        Err(_) => Err(cursor.error("a 32-bit integer before this")),
-    }
+    Ok(cursor.integer()?.unwrap_or_default())
 }
 
 /// A name or a number.
 fn language(cursor: &mut Cursor<'_>) -> Result<LanguageCode, JsonError> {
-    let mut text = String::new();
-    if !scalar_into(cursor, &mut text)? {
+    let mut unescaped = Vec::new();
+    if let Some(b'0'..=b'9') = cursor.peek() {
+        let code = cursor.integer()?.unwrap_or_default();
+        return Ok(u8::try_from(code).map_or(LanguageCode::OTHER, LanguageCode));
+    }
+    if cursor.peek() == Some(b'n') {
+        cursor.skip_value(1)?;
         return Ok(LanguageCode::default());
     }
-    Ok(text.parse().map_or_else(|_| LanguageCode::from_name(&text), LanguageCode))
+    let name = match cursor.quoted(&mut unescaped)? {
+        Quoted::Plain(start, end) => cursor.text().get(start..end).unwrap_or_default(),
+        Quoted::Unescaped => &unescaped,
+    };
+    Ok(LanguageCode::from_name(name))
 }
 
-/// Appends a string's text, or that of a number or boolean. False if it was null.
-fn scalar_into(cursor: &mut Cursor<'_>, out: &mut String) -> Result<bool, JsonError> {
+/// A string's text, or that of a number or boolean; `None` if it was null.
+fn scalar(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+    let mut text = Vec::new();
     if matches!(cursor.peek(), Some(b'"' | b'\'')) {
-        cursor.string_into(out)?;
-        return Ok(true);
-    }
-    match cursor.word() {
-        "" => Err(cursor.error("a string, number or boolean")),
-        "null" => Ok(false),
-        word => {
-            out.push_str(word);
-            Ok(true)
+        cursor.string_into(&mut text)?;
+    } else {
+        match cursor.word() {
+            b"" => return Err(cursor.error("a string, number or boolean")),
+            b"null" => return Ok(None),
+            word => text.extend_from_slice(word),
         }
     }
+    Ok(Some(lossy(text)))
 }
 
-/// A field whose value is null is left out.
-fn ext_fields(cursor: &mut Cursor<'_>, header_bytes: usize) -> Result<ExtFields, JsonError> {
-    let mut fields = ExtFields::with_capacity(16, header_bytes);
+fn lossy(text: Vec<u8>) -> String {
+    match String::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}
+
+/// The fields of the object that comes next. A field whose value is null is left out.
+///
+/// The header's text becomes the fields' own, so that a string without escapes is only a position in it.
+fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
     if !cursor.eat(b'{') {
         return match cursor.word() {
-            "null" => Ok(fields),
+            b"null" => Ok(ExtFields::default()),
             _ => Err(cursor.error("an object")),
         };
     }
     if cursor.eat(b'}') {
-        return Ok(fields);
+        return Ok(ExtFields::default());
     }
+    let mut fields = FieldsBuilder::over(cursor.text());
     loop {
-        let start = fields.text_mut().len();
-        if !scalar_into(cursor, fields.text_mut())? {
-            return Err(cursor.error("a field's name"));
-        }
-        let value = fields.text_mut().len();
+        let name = part(cursor, fields.text())?;
         cursor.expect(b':')?;
-        if scalar_into(cursor, fields.text_mut())? {
-            fields.close(start, value);
-        } else {
-            fields.text_mut().truncate(start);
+        let value = part(cursor, fields.text())?;
+        if let (Some(name), Some(value)) = (name, value) {
+            fields.push(name, value);
         }
         if cursor.eat(b'}') {
-            return Ok(fields);
+            return Ok(fields.finish());
         }
         cursor.expect(b',')?;
+    }
+}
+
+/// Where a string, number or boolean is in `text`, which begins with the cursor's own text; `None` if it was null.
+#[inline]
+fn part(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> Result<Option<(usize, usize)>, JsonError> {
+    let before = text.len();
+    if matches!(cursor.peek(), Some(b'"' | b'\'')) {
+        return Ok(Some(match cursor.quoted(text)? {
+            Quoted::Plain(start, end) => (start, end),
+            Quoted::Unescaped => (before, text.len()),
+        }));
+    }
+    match cursor.word() {
+        b"" => Err(cursor.error("a string, number or boolean")),
+        b"null" => Ok(None),
+        word => {
+            text.extend_from_slice(word);
+            Ok(Some((before, text.len())))
+        }
     }
 }
 
