@@ -14,6 +14,8 @@ pub mod json;
 pub mod remoting;
 pub mod response_code;
 
+pub mod translate;
+
 pub mod dispatch;
 #[allow(dead_code, reason = "held pulls follow")]
 mod holds;
@@ -23,3 +25,5 @@ pub mod session;
 
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod golden;

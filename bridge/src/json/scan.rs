@@ -14,10 +14,11 @@ pub struct JsonError {
     pub at: usize,
 }
 
-/// Reads a text from left to right. Every step is bounded by the text and fails without moving beyond it.
+/// Reads a text from left to right. Every step is bounded by the text and fails without moving
+/// beyond it.
 ///
-/// It works on bytes and does not ask for UTF-8: only ASCII has a meaning in JSON, so whoever takes strings out of
-/// valid text gets valid strings.
+/// It works on bytes and does not ask for UTF-8: only ASCII has a meaning in JSON, so whoever takes
+/// strings out of valid text gets valid strings.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a [u8],
@@ -76,7 +77,8 @@ impl<'a> Cursor<'a> {
         if self.eat(byte) { Ok(()) } else { Err(self.error(format!("'{}'", char::from(byte)))) }
     }
 
-    /// Takes a bare word or number: everything up to white space or punctuation. Empty if there is none.
+    /// Takes a bare word or number: everything up to white space or punctuation. Empty if there is
+    /// none.
     pub(crate) fn word(&mut self) -> &'a [u8] {
         self.peek();
         let rest = self.rest();
@@ -173,8 +175,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Takes the four digits of a UTF-16 unit, and the second half of a pair. Half a pair reads as U+FFFD, since a
-    /// string here is UTF-8.
+    /// Takes the four digits of a UTF-16 unit, and the second half of a pair. Half a pair reads as
+    /// U+FFFD, since a string here is UTF-8.
     fn utf16(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         let first = self.hex(4)?;
         if let Ok(ascii @ 0..=0x7F) = u8::try_from(first) {
@@ -303,7 +305,8 @@ fn find_either(bytes: &[u8], left: u8, right: u8) -> Option<usize> {
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     let lefts = ONES * u64::from(left);
     let rights = ONES * u64::from(right);
-    // A byte of `zeroes(x)` has its high bit set if that byte of x is zero, and the lowest such bit is exact.
+    // A byte of `zeroes(x)` has its high bit set if that byte of x is zero, and the lowest such bit
+    // is exact.
     let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let mut at = 0;
     let mut rest = bytes;

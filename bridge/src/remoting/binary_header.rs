@@ -13,8 +13,8 @@ use super::command::{LanguageCode, RemotingCommand, SerializeType};
 use super::fields::{ExtFields, FieldsBuilder};
 use super::frame::{EncodeError, FrameError};
 
-/// Reads a header. Whatever follows the fields is ignored, as in the original. Strings that are no UTF-8 read with
-/// U+FFFD in them.
+/// Reads a header. Whatever follows the fields is ignored, as in the original. Strings that are no
+/// UTF-8 read with U+FFFD in them.
 pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, FrameError> {
     let mut reader = Reader { rest: header };
     let code = i32::from(i16::from_be_bytes(reader.array("code")?));

@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 
 use crate::limits::FRAME_BYTES_MAX;
 
-// Positions in the text are 32 bits wide: a header and the unescaped copies of its strings are two frames at most.
+// Positions in the text are 32 bits wide: a header and the unescaped copies of its strings are two
+// frames at most.
 const _: () = assert!(FRAME_BYTES_MAX <= u32::MAX as usize / 2);
 
 /// A field's name and value, each from one position in the text to another, exclusive.
@@ -14,15 +15,16 @@ struct Span {
     value: (u32, u32),
 }
 
-/// Fields in the order in which they came or were added. A name may come twice; the last one counts, as with the
-/// original's hash map.
+/// Fields in the order in which they came or were added. A name may come twice; the last one
+/// counts, as with the original's hash map.
 #[derive(Clone, Default)]
 pub struct ExtFields {
     text: String,
     spans: Vec<Span>,
 }
 
-/// Why a field cannot be used. The text names the field and goes into the answer's remark with code 1.
+/// Why a field cannot be used. The text names the field and goes into the answer's remark with code
+/// 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// The field is not there (or its value was null). The text is the original's.
@@ -31,7 +33,8 @@ pub enum FieldError {
         /// The field's name on the wire.
         name: &'static str,
     },
-    /// The field holds something else than its type. (The original's text names the value and not the field.)
+    /// The field holds something else than its type. (The original's text names the value and not
+    /// the field.)
     #[error("the custom field <{name}> is not {expected}: \"{found}\"")]
     Malformed {
         /// The field's name on the wire.
@@ -100,7 +103,8 @@ impl ExtFields {
         self.spans.is_empty()
     }
 
-    /// Adds a field. One that does not fit a frame any more is left out: such a frame could not be sent anyway.
+    /// Adds a field. One that does not fit a frame any more is left out: such a frame could not be
+    /// sent anyway.
     pub fn push(&mut self, name: &str, value: &str) {
         let start = self.text.len();
         self.text.push_str(name);
@@ -177,7 +181,8 @@ fn span(name: (usize, usize), value: (usize, usize)) -> Option<Span> {
     Some(Span { name: narrow(name)?, value: narrow(value)? })
 }
 
-/// Collects fields whose strings lie in one text of bytes, which is checked to be UTF-8 once, at the end.
+/// Collects fields whose strings lie in one text of bytes, which is checked to be UTF-8 once, at
+/// the end.
 pub(super) struct FieldsBuilder {
     text: Vec<u8>,
     spans: Vec<Span>,

@@ -10,8 +10,8 @@ use crate::limits::{FRAME_BYTES_MAX, HEADER_WORD_BYTES};
 
 const LENGTH_BYTES: usize = 4;
 
-/// Why a connection cannot go on: after any of these the place of the next frame is unknown or not to be trusted, and
-/// the connection is closed, as the original does.
+/// Why a connection cannot go on: after any of these the place of the next frame is unknown or not
+/// to be trusted, and the connection is closed, as the original does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The first four bytes are no possible length. A TLS hello or an HTTP request ends here.
@@ -76,8 +76,8 @@ impl Decoder {
 
     /// Takes the next frame; `None` when it is not whole yet. The body shares the buffer's memory.
     ///
-    /// Lengths are checked as soon as they are there, long before the frame is whole, and nothing is reserved for a
-    /// frame that has not come: the buffer grows with what was read.
+    /// Lengths are checked as soon as they are there, long before the frame is whole, and nothing
+    /// is reserved for a frame that has not come: the buffer grows with what was read.
     ///
     /// # Errors
     /// The connection is to be closed, see [`FrameError`].

@@ -98,7 +98,8 @@ fn lossy(text: Vec<u8>) -> String {
 
 /// The fields of the object that comes next. A field whose value is null is left out.
 ///
-/// The header's text becomes the fields' own, so that a string without escapes is only a position in it.
+/// The header's text becomes the fields' own, so that a string without escapes is only a position
+/// in it.
 fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
     if !cursor.eat(b'{') {
         return match cursor.word() {
@@ -124,7 +125,8 @@ fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
     }
 }
 
-/// Where a string, number or boolean is in `text`, which begins with the cursor's own text; `None` if it was null.
+/// Where a string, number or boolean is in `text`, which begins with the cursor's own text; `None`
+/// if it was null.
 #[inline]
 fn part(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> Result<Option<(usize, usize)>, JsonError> {
     let before = text.len();

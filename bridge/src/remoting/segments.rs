@@ -36,7 +36,8 @@ impl SegmentedOut {
         self.len() == 0
     }
 
-    /// The buffer that pieces are copied into; what is written to it comes after everything put before.
+    /// The buffer that pieces are copied into; what is written to it comes after everything put
+    /// before.
     pub fn tail(&mut self) -> &mut BytesMut {
         &mut self.tail
     }
@@ -54,6 +55,33 @@ impl SegmentedOut {
         }
         self.seal();
         self.push_ready(bytes);
+    }
+
+    /// Appends `part`; shared if it is large and lies in `region`, else copied.
+    pub fn put_part(&mut self, region: Option<&Bytes>, part: &[u8]) {
+        match region {
+            Some(region) if part.len() >= SHARED_SEGMENT_BYTES_MIN && holds(region, part) => {
+                self.put_shared(region.slice_ref(part));
+            }
+            _ => self.put_slice(part),
+        }
+    }
+
+    /// Takes back everything after the first `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        if length >= self.ready_bytes {
+            self.tail.truncate(length - self.ready_bytes);
+            return;
+        }
+        self.tail.clear();
+        while self.ready_bytes > length {
+            let Some(mut last) = self.ready.pop_back() else { return };
+            self.ready_bytes -= last.len();
+            if self.ready_bytes < length {
+                last.truncate(length - self.ready_bytes);
+                self.push_ready(last);
+            }
+        }
     }
 
     /// Appends all of `other`.
@@ -93,6 +121,11 @@ impl SegmentedOut {
         self.ready_bytes += bytes.len();
         self.ready.push_back(bytes);
     }
+}
+
+fn holds(region: &Bytes, part: &[u8]) -> bool {
+    let (outer, inside) = (region.as_ptr_range(), part.as_ptr_range());
+    outer.start <= inside.start && inside.end <= outer.end
 }
 
 impl Buf for SegmentedOut {

@@ -47,7 +47,8 @@ fn frames_behind_each_other_come_in_order() {
     assert_eq!((first.serialize, second.serialize), (SerializeType::Json, SerializeType::Binary));
 }
 
-/// Case B18: what is not this protocol is refused by its first bytes, and no memory is set aside for it.
+/// Case B18: what is not this protocol is refused by its first bytes, and no memory is set aside
+/// for it.
 #[test]
 fn foreign_protocols_and_impossible_lengths_are_refused_at_once() {
     let max = i32::try_from(FRAME_BYTES_MAX).unwrap();
@@ -117,8 +118,11 @@ fn json(header: &str) -> Result<RemotingCommand, FrameError> {
 
 #[test]
 fn json_headers_of_other_clients_are_read() {
-    let spaced = json(" {\n \"opaque\" : 5 , \"code\":\"11\", 'flag':1, \"language\":9, \"new\":[{\"x\":null}],\
-        \"extFields\":{\"queueId\":3,\"lo\":false,\"gone\":null,\"t\":\"\\u0041\\ud83d\\ude00\"} }\n")
+    let spaced = json(concat!(
+        " {\n \"opaque\" : 5 , \"code\":\"11\", 'flag':1, \"language\":9, \"new\":[{\"x\":null}],",
+        "\"extFields\":{\"queueId\":3,\"lo\":false,\"gone\":null,",
+        "\"t\":\"\\u0041\\ud83d\\ude00\"} }\n"
+    ))
     .unwrap();
     assert_eq!((spaced.opaque, spaced.code, spaced.flag), (5, 11, 1));
     assert_eq!(spaced.language, LanguageCode::from_name("GO"));
@@ -153,7 +157,8 @@ fn broken_json_headers_are_refused() {
 #[test]
 fn field_errors_name_the_field() {
     let command = json(
-        "{\"code\":11,\"extFields\":{\"queueId\":\"abc\",\"maxMsgNums\":\"2147483648\",\"n\":\"1\",\"n\":\"2\"}}",
+        "{\"code\":11,\"extFields\":{\"queueId\":\"abc\",\"maxMsgNums\":\"2147483648\",\
+         \"n\":\"1\",\"n\":\"2\"}}",
     )
     .unwrap();
     let text = |name| command.field::<i32>(name).map_err(|error| error.to_string());

@@ -1,0 +1,15 @@
+//! What becomes of names, addresses and messages between RocketMQ and the Kafka log.
+//!
+//! Towards the log:
+//! [`send::single`] and [`send::batch`] turn a send into records. Towards RocketMQ:
+//! [`message::encode`] writes a record as a message.
+
+pub mod message;
+pub mod names;
+pub mod origin;
+pub mod properties;
+pub mod queue;
+pub mod send;
+
+#[cfg(test)]
+mod testing;

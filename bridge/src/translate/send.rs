@@ -1,0 +1,271 @@
+//! From a send to records.
+//!
+//! A property becomes a header of the same name, in order; the record key is the `KEYS` property
+//! (or what the topic says); the timestamp is the born timestamp; the body is stored plain. What
+//! has no other place goes into the header `__rmq`.
+
+use std::io::Read;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use duolog_log_core::record::{Header, NewRecord as LogRecord};
+
+use super::origin::{ORIGIN_HEADER, Origin};
+use super::properties::{KEYS, Properties, SHARDING_KEY, TOMBSTONE};
+use crate::backend::NewRecord;
+use crate::limits::{BATCH_MESSAGES_MAX, PROPERTIES_BYTES_MAX};
+use crate::remoting::SendHeader;
+use crate::remoting::message::{BatchMessage, MessageError, sys_flag};
+
+/// Which property becomes the record's key. A switch of the topic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeySource {
+    /// `KEYS`, the whole string.
+    #[default]
+    Keys,
+    /// `__SHARDINGKEY`.
+    ShardingKey,
+    /// None: records without a key.
+    Nothing,
+}
+
+/// May a producer write a null value, by the property `KAFKA_TOMBSTONE=true` on a body of one
+/// byte?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tombstones {
+    /// The topic is not compacted.
+    #[default]
+    Refused,
+    /// The topic is compacted.
+    Allowed,
+}
+
+/// What a translation needs besides the request.
+#[derive(Clone, Copy, Debug)]
+pub struct SendContext {
+    /// Of the topic.
+    pub key_source: KeySource,
+    /// Of the topic.
+    pub tombstones: Tombstones,
+    /// `maxMessageSize`: of a body, compressed or not; inclusive.
+    pub body_bytes_max: usize,
+    /// The other end of the connection.
+    pub born_host: SocketAddr,
+    /// Now, milliseconds since 1970.
+    pub store_timestamp_ms: i64,
+}
+
+/// Why a send stores nothing. All are answered with code 13, MESSAGE_ILLEGAL, and this text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// Body or properties are too long. The text is the original's.
+    #[error(
+        "the message is illegal, maybe msg body or properties length not matched. msg body length \
+         limit {body_bytes_max}B, msg properties length limit 32KB."
+    )]
+    Size {
+        /// `maxMessageSize`.
+        body_bytes_max: usize,
+    },
+    /// sysFlag says compressed, the body does not agree.
+    #[error("the message body is no {kind} data: {reason}")]
+    Compression {
+        /// How it should have been compressed.
+        kind: &'static str,
+        /// What the decompressor says.
+        reason: String,
+    },
+    /// The compression type of sysFlag is unknown.
+    #[error("compression type {0} is none of 1 (lz4), 2 (zstd), 3 (zlib)")]
+    CompressionType(i32),
+    /// The body of a batch is not one.
+    #[error("message {index} of the batch: {error}")]
+    Batch {
+        /// 0-based.
+        index: usize,
+        /// What is wrong.
+        error: MessageError,
+    },
+    /// A batch of nothing.
+    #[error("the batch holds no message")]
+    BatchEmpty,
+    /// More messages than a batch may have.
+    #[error("the batch holds more than {BATCH_MESSAGES_MAX} messages")]
+    BatchTooMany,
+    /// Batches are not compressed as a whole: no client does it (case B87).
+    #[error("the body of a batch must not be compressed (sysFlag {0})")]
+    BatchCompressed(i32),
+    /// Something that this server does not do yet. Nothing is ignored.
+    #[error("{0} is not supported yet by this broker; the message was not stored")]
+    NotBuilt(String),
+    /// A tombstone for a topic that is not compacted, or with a body.
+    #[error("{TOMBSTONE} is for compacted topics, and for a body of one byte")]
+    Tombstone,
+}
+
+/// The record of a single send.
+///
+/// # Errors
+/// See [`SendError`].
+pub fn single(
+    header: &SendHeader<'_>,
+    body: &[u8],
+    context: &SendContext,
+) -> Result<NewRecord, SendError> {
+    refuse_unbuilt(header.sys_flag, header.properties)?;
+    check_size(header.properties, body, context)?;
+    if header.sys_flag & sys_flag::COMPRESSED == 0 {
+        return record(header, header.flag, header.properties, body, context);
+    }
+    let plain = decompress(header.sys_flag, body, context.body_bytes_max)?;
+    record(header, header.flag, header.properties, &plain, context)
+}
+
+/// The records of a batch send, all or none, in order.
+///
+/// # Errors
+/// See [`SendError`].
+pub fn batch(
+    header: &SendHeader<'_>,
+    body: &[u8],
+    context: &SendContext,
+) -> Result<Vec<NewRecord>, SendError> {
+    if header.sys_flag & sys_flag::COMPRESSED != 0 {
+        return Err(SendError::BatchCompressed(header.sys_flag));
+    }
+    refuse_unbuilt(header.sys_flag, header.properties)?;
+    check_size(header.properties, body, context)?;
+    let mut records = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let index = records.len();
+        if index == BATCH_MESSAGES_MAX {
+            return Err(SendError::BatchTooMany);
+        }
+        let message =
+            BatchMessage::decode(&mut rest).map_err(|error| SendError::Batch { index, error })?;
+        refuse_unbuilt(header.sys_flag, message.properties)?;
+        check_size(message.properties, message.body, context)?;
+        records.push(record(header, message.flag, message.properties, message.body, context)?);
+    }
+    if records.is_empty() { Err(SendError::BatchEmpty) } else { Ok(records) }
+}
+
+fn check_size(properties: &str, body: &[u8], context: &SendContext) -> Result<(), SendError> {
+    let body_bytes_max = context.body_bytes_max;
+    if properties.len() > PROPERTIES_BYTES_MAX || body.len() > body_bytes_max {
+        return Err(SendError::Size { body_bytes_max });
+    }
+    Ok(())
+}
+
+fn record(
+    header: &SendHeader<'_>,
+    flag: i32,
+    properties: &str,
+    body: &[u8],
+    context: &SendContext,
+) -> Result<NewRecord, SendError> {
+    let origin = Origin {
+        flag,
+        sys_flag: header.sys_flag,
+        born_host: context.born_host,
+        store_timestamp_ms: context.store_timestamp_ms,
+        reconsume_times: header.reconsume_times,
+    }
+    .encode();
+    let key_name = match context.key_source {
+        KeySource::Keys => KEYS,
+        KeySource::ShardingKey => SHARDING_KEY,
+        KeySource::Nothing => "",
+    };
+    let mut headers = Vec::with_capacity(12);
+    let (mut key, mut is_tombstone) = (None, false);
+    for (name, value) in Properties(properties).iter() {
+        if name == key_name {
+            key = Some(value.as_bytes());
+        }
+        match name {
+            TOMBSTONE => is_tombstone = value.eq_ignore_ascii_case("true"),
+            // Ours alone; the view could not tell a property from it.
+            ORIGIN_HEADER => {}
+            _ => headers.push(Header { key: name.as_bytes(), value: Some(value.as_bytes()) }),
+        }
+    }
+    if is_tombstone && (context.tombstones == Tombstones::Refused || body.len() > 1) {
+        return Err(SendError::Tombstone);
+    }
+    headers.push(Header { key: ORIGIN_HEADER.as_bytes(), value: Some(origin.as_slice()) });
+    let record = LogRecord {
+        timestamp: header.born_timestamp_ms,
+        key,
+        value: (!is_tombstone).then_some(body),
+        headers: &headers,
+    };
+    let mut payload = Vec::with_capacity(record.payload_bytes());
+    record.encode_payload(&mut payload);
+    Ok(NewRecord { timestamp_ms: record.timestamp, payload: Bytes::from(payload) })
+}
+
+/// Refuses what asks for a feature that is not there, rather than to store the message as if it
+/// had not asked.
+fn refuse_unbuilt(flags: i32, properties: &str) -> Result<(), SendError> {
+    let refused = |what: &str| Err(SendError::NotBuilt(what.to_owned()));
+    if flags & sys_flag::TRANSACTION != 0 {
+        return refused("a transactional message");
+    }
+    for (name, value) in Properties(properties).iter() {
+        match name {
+            "DELAY" if value.trim() != "0" => return refused("a delayed message (DELAY)"),
+            "TRAN_MSG" if value.eq_ignore_ascii_case("true") => {
+                return refused("a transactional message (TRAN_MSG)");
+            }
+            "MSG_TYPE" if value == "reply" => return refused("a reply (MSG_TYPE)"),
+            "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" | "_SYS_MSG_PRIORITY_" => {
+                return refused(&format!("a message with the property {name}"));
+            }
+            _ if name.starts_with("TIMER_") => {
+                return refused(&format!("a timed message ({name})"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The plain body, at most `limit` bytes.
+fn decompress(flags: i32, body: &[u8], limit: usize) -> Result<Vec<u8>, SendError> {
+    match (flags & sys_flag::COMPRESSION_TYPE) >> sys_flag::COMPRESSION_SHIFT {
+        0 | 3 => read_plain("zlib", flate2::bufread::ZlibDecoder::new(body), limit),
+        1 => read_plain("lz4", lz4_flex::frame::FrameDecoder::new(body), limit),
+        2 => {
+            let in_zstd = |error| compression_error("zstd", &error);
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(body).map_err(in_zstd)?;
+            // What a frame may make the decoder set aside.
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(in_zstd)?;
+            read_plain("zstd", decoder, limit)
+        }
+        other => Err(SendError::CompressionType(other)),
+    }
+}
+
+/// 8 MiB: what level 19 uses.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+fn read_plain(kind: &'static str, reader: impl Read, limit: usize) -> Result<Vec<u8>, SendError> {
+    let mut plain = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let read = reader.take(most).read_to_end(&mut plain);
+    read.map_err(|error| compression_error(kind, &error))?;
+    if plain.len() > limit {
+        return Err(SendError::Size { body_bytes_max: limit });
+    }
+    Ok(plain)
+}
+
+fn compression_error(kind: &'static str, error: &std::io::Error) -> SendError {
+    SendError::Compression { kind, reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests;
