@@ -1,6 +1,7 @@
 //! What can be wrong with record bytes that came from outside.
 
 use super::compression::Compression;
+use crate::ids::TopicPartition;
 
 /// Why bytes are no record batch, or one that this log does not take.
 ///
@@ -114,6 +115,24 @@ pub struct RejectedRecords {
 impl RejectedRecords {
     /// More are counted but not listed.
     pub const LISTED_MAX: usize = 100;
+
+    /// What Kafka's clients are told of the batch: LogValidator.processRecordErrors.
+    #[must_use]
+    pub fn message(&self, partition: &TopicPartition) -> String {
+        if self.kind == RejectKind::Timestamp {
+            return "One or more records have been rejected due to invalid timestamp".to_owned();
+        }
+        let listed = self.listed.iter().take(3).map(|record| {
+            let (index, message) = (record.index, record.message(partition));
+            format!("RecordError(batchIndex={index}, message='{message}')")
+        });
+        format!(
+            "One or more records have been rejected due to {} record errors in total, and only \
+             showing the first three errors at most: [{}]",
+            self.total,
+            listed.collect::<Vec<_>>().join(", ")
+        )
+    }
 }
 
 /// See [`RejectedRecords::kind`].
@@ -131,6 +150,28 @@ pub struct RejectedRecord {
     /// 0-based place in the batch: `BatchIndex` of a produce response.
     pub index: i32,
     pub cause: RejectCause,
+}
+
+impl RejectedRecord {
+    /// What Kafka's clients are told of the record: LogValidator.validateRecord.
+    #[must_use]
+    pub fn message(&self, partition: &TopicPartition) -> String {
+        match self.cause {
+            RejectCause::MissingKey => format!(
+                "Compacted topic cannot accept message without key in topic partition {partition}"
+            ),
+            RejectCause::TimestampOutOfRange { timestamp, earliest, latest } => format!(
+                "Timestamp {timestamp} of message with offset {} is out of range. The timestamp \
+                 should be within [{earliest}, {latest}]",
+                self.index
+            ),
+            RejectCause::TimestampType => format!(
+                "Invalid timestamp type in message with offset {}. Producer should not set \
+                 timestamp type to LogAppendTime.",
+                self.index
+            ),
+        }
+    }
 }
 
 /// The rule that a record breaks.

@@ -38,9 +38,17 @@ pub struct Header<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// Checks the structure, so that iteration cannot fail; they must fill the rest exactly.
+    #[inline]
     fn read(cursor: &mut Cursor<'a>) -> Result<Self, &'static str> {
-        let count = cursor.varint().ok_or("header count is cut off")?;
+        match cursor.varint() {
+            Some(0) => Ok(Self { count: 0, bytes: &[] }),
+            Some(count) => Self::check(count, cursor),
+            None => Err("header count is cut off"),
+        }
+    }
+
+    /// Walks over the headers once, so that iterating over them cannot fail.
+    fn check(count: i32, cursor: &mut Cursor<'a>) -> Result<Self, &'static str> {
         let count = usize::try_from(count).map_err(|_| "negative header count")?;
         let bytes = cursor.rest();
         // A header takes at least two bytes: no walk for a count that cannot be.
@@ -154,7 +162,6 @@ pub struct Records<'a> {
     cursor: Cursor<'a>,
     declared: i32,
     index: i32,
-    failed: bool,
 }
 
 impl<'a> Records<'a> {
@@ -166,7 +173,6 @@ impl<'a> Records<'a> {
             cursor: Cursor::new(region),
             declared: header.record_count,
             index: 0,
-            failed: false,
         }
     }
 
@@ -175,28 +181,28 @@ impl<'a> Records<'a> {
         self.cursor.remaining()
     }
 
+    #[inline]
     fn read(&mut self) -> Result<Record<'a>, RecordError> {
-        if self.declared <= 0 {
-            return Err(match self.declared {
-                0 => InvalidBatch::TrailingBytes(self.cursor.remaining()),
-                negative => InvalidBatch::RecordCount(negative),
-            }
-            .into());
-        }
-        if self.cursor.remaining() == 0 {
-            let (declared, present) = (self.declared, self.index);
-            return Err(InvalidBatch::MissingRecords { declared, present }.into());
-        }
-        let index = self.index;
-        let record = self
-            .base
-            .read(&mut self.cursor)
-            .map_err(|reason| RecordError::InvalidRecord { index, reason })?;
+        let left = self.cursor.remaining();
+        let record = match self.base.read(&mut self.cursor) {
+            Ok(record) => record,
+            Err(reason) => return Err(self.fault(left, reason)),
+        };
         self.index += 1;
         if self.index == self.declared && self.cursor.remaining() != 0 {
             return Err(InvalidBatch::TrailingBytes(self.cursor.remaining()).into());
         }
         Ok(record)
+    }
+
+    /// Why no record could be read from the `left` bytes of the region.
+    #[cold]
+    fn fault(&self, left: usize, reason: &'static str) -> RecordError {
+        let (declared, present) = (self.declared, self.index);
+        if left == 0 {
+            return InvalidBatch::MissingRecords { declared, present }.into();
+        }
+        RecordError::InvalidRecord { index: present, reason }
     }
 }
 
@@ -206,17 +212,37 @@ impl<'a> Iterator for Records<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // Compaction may leave a batch without records, for its producer's state.
-        let is_done = match self.declared {
-            0 => self.cursor.remaining() == 0,
-            declared => declared > 0 && self.index >= declared,
-        };
-        if self.failed || is_done {
-            return None;
+        if self.index >= self.declared {
+            return self.next_undeclared().map(Err);
         }
         let record = self.read();
-        self.failed = record.is_err();
+        if record.is_err() {
+            self.end();
+        }
         Some(record)
+    }
+}
+
+impl Records<'_> {
+    /// Nothing more is yielded.
+    fn end(&mut self) {
+        (self.declared, self.cursor) = (0, Cursor::new(&[]));
+    }
+
+    /// What is wrong when the header declares no record, or no further one. Compaction may leave
+    /// a batch without any, for its producer's state.
+    #[cold]
+    fn next_undeclared(&mut self) -> Option<RecordError> {
+        let (declared, trailing) = (self.declared, self.cursor.remaining());
+        if declared > 0 || (declared == 0 && trailing == 0) {
+            return None;
+        }
+        self.end();
+        Some(if declared < 0 {
+            InvalidBatch::RecordCount(declared).into()
+        } else {
+            InvalidBatch::TrailingBytes(trailing).into()
+        })
     }
 }
 

@@ -26,7 +26,7 @@ fn names() -> Vec<String> {
         .filter(|name| cfg!(feature = "zstd") || !name.ends_with("zstd"))
         .collect();
     names.sort();
-    let expected = if cfg!(feature = "zstd") { 26 } else { 22 };
+    let expected = if cfg!(feature = "zstd") { 27 } else { 23 };
     assert_eq!(names.len(), expected, "{names:?}");
     names
 }

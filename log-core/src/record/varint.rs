@@ -43,16 +43,37 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(crate) fn varint(&mut self) -> Option<i32> {
-        let (value, length) = read_varint(self.bytes)?;
-        self.bytes = self.bytes.get(length..)?;
-        Some(value)
+        // Most lengths and deltas fit one byte, most of the others two.
+        let (value, rest) = match self.bytes {
+            [first, rest @ ..] if *first < 0x80 => (u32::from(*first), rest),
+            [first, second, rest @ ..] if *second < 0x80 => {
+                (u32::from(first & 0x7F) | u32::from(*second) << 7, rest)
+            }
+            bytes => {
+                let (value, length) = read_varint(bytes)?;
+                self.bytes = bytes.get(length..)?;
+                return Some(value);
+            }
+        };
+        self.bytes = rest;
+        Some(unzigzag32(value))
     }
 
     #[inline]
     pub(crate) fn varlong(&mut self) -> Option<i64> {
-        let (value, length) = read_varlong(self.bytes)?;
-        self.bytes = self.bytes.get(length..)?;
-        Some(value)
+        let (value, rest) = match self.bytes {
+            [first, rest @ ..] if *first < 0x80 => (u64::from(*first), rest),
+            [first, second, rest @ ..] if *second < 0x80 => {
+                (u64::from(first & 0x7F) | u64::from(*second) << 7, rest)
+            }
+            bytes => {
+                let (value, length) = read_varlong(bytes)?;
+                self.bytes = bytes.get(length..)?;
+                return Some(value);
+            }
+        };
+        self.bytes = rest;
+        Some(unzigzag64(value))
     }
 
     /// Bytes after a varint length; a negative length is null.
@@ -68,20 +89,8 @@ impl<'a> Cursor<'a> {
 
 /// Reads an `i32` from the front; returns it and the bytes it took.
 /// None when the bytes end early, or when a fifth byte does not end the number.
-#[inline]
 #[must_use]
 pub fn read_varint(bytes: &[u8]) -> Option<(i32, usize)> {
-    // Most lengths and deltas fit one byte, most of the others two.
-    match *bytes {
-        [first, ..] if first < 0x80 => Some((unzigzag32(u32::from(first)), 1)),
-        [first, second, ..] if second < 0x80 => {
-            Some((unzigzag32(u32::from(first & 0x7F) | u32::from(second) << 7), 2))
-        }
-        _ => read_varint_slow(bytes),
-    }
-}
-
-fn read_varint_slow(bytes: &[u8]) -> Option<(i32, usize)> {
     let mut value = 0_u32;
     for (index, &byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
         value |= u32::from(byte & 0x7F) << (7 * index);
@@ -94,19 +103,8 @@ fn read_varint_slow(bytes: &[u8]) -> Option<(i32, usize)> {
 
 /// Reads an `i64` from the front; returns it and the bytes it took.
 /// None when the bytes end early, or when a tenth byte does not end the number.
-#[inline]
 #[must_use]
 pub fn read_varlong(bytes: &[u8]) -> Option<(i64, usize)> {
-    match *bytes {
-        [first, ..] if first < 0x80 => Some((unzigzag64(u64::from(first)), 1)),
-        [first, second, ..] if second < 0x80 => {
-            Some((unzigzag64(u64::from(first & 0x7F) | u64::from(second) << 7), 2))
-        }
-        _ => read_varlong_slow(bytes),
-    }
-}
-
-fn read_varlong_slow(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value = 0_u64;
     for (index, &byte) in bytes.iter().take(VARLONG_BYTES_MAX).enumerate() {
         value |= u64::from(byte & 0x7F) << (7 * index);

@@ -21,6 +21,7 @@ import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
+import org.xerial.snappy.Snappy;
 
 /**
  * Writes record batches with Kafka's own classes: NAME.bin holds the bytes, NAME.txt what Kafka's own reader
@@ -28,6 +29,7 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
  */
 public class MakeBatches {
     static final long TIME = 1_700_000_000_000L;
+    static final int HEADER_BYTES = 61;
     static final Header[] NO_HEADERS = {};
     static Path folder;
 
@@ -39,6 +41,7 @@ public class MakeBatches {
             write("large-" + type.name, large(compression));
             write("many-" + type.name, many(compression));
         }
+        write("unframed-snappy", unframedSnappy());
         write("idempotent", producer(false, Compression.NONE, 0));
         write("transactional", producer(true, Compression.NONE, Integer.MAX_VALUE));
         write("transactional-zstd", producer(true, Compression.zstd().build(), 12));
@@ -90,6 +93,20 @@ public class MakeBatches {
         for (int i = 0; i < 150; i++)
             builder.append(TIME + (long) i * i * i, utf8("k" + i), utf8("v".repeat(i % 70)), NO_HEADERS);
         return builder.build().buffer();
+    }
+
+    /** Raw snappy without the framing of snappy-java, as some other clients write it. */
+    static ByteBuffer unframedSnappy() throws IOException {
+        ByteBuffer plain = plain(Compression.NONE);
+        byte[] records = new byte[plain.remaining() - HEADER_BYTES];
+        plain.duplicate().position(HEADER_BYTES).get(records);
+        byte[] packed = Snappy.compress(records);
+        ByteBuffer batch = ByteBuffer.allocate(HEADER_BYTES + packed.length);
+        batch.put(plain.duplicate().limit(HEADER_BYTES)).put(packed).flip();
+        batch.putInt(8, batch.remaining() - 12).putShort(21, (short) CompressionType.SNAPPY.id);
+        CRC32C crc = new CRC32C();
+        crc.update(batch.duplicate().position(21));
+        return batch.putInt(17, (int) crc.getValue());
     }
 
     static ByteBuffer producer(boolean transactional, Compression compression, int sequence) {

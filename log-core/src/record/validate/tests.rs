@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ids::{ProducerEpoch, ProducerId};
+use crate::ids::{ProducerEpoch, ProducerId, TopicPartition};
 use crate::record::batch::{ATTRIBUTES_AT, CRC_AT, stamp};
 use crate::record::{
     BatchBuilder, BatchKind, BatchParams, Compressor, NewRecord, ProducerSequence,
@@ -215,6 +215,44 @@ fn a_compacted_topic_takes_no_record_without_key() {
     assert_eq!(rejected.listed.len(), RejectedRecords::LISTED_MAX);
     let first = RejectedRecord { index: 0, cause: RejectCause::MissingKey };
     assert_eq!(rejected.listed[0], first);
+}
+
+/// The texts of Kafka 4.3.1, as it answered them.
+#[test]
+fn refusals_are_told_in_the_words_of_kafka() {
+    let partition = TopicPartition::new("c", 0);
+    let far = NOW + 7_200_000;
+    let rules = ProduceRules { keys: KeyRule::Required, ..rules() };
+    let message = |timestamps: &[i64]| {
+        let bytes = batch(Compression::None, timestamps);
+        let error = validate(&bytes, &rules, &mut Decompressor::new()).unwrap_err();
+        let RecordError::RejectedRecords(rejected) = error else { panic!("{error}") };
+        rejected.message(&partition)
+    };
+    let record = "RecordError(batchIndex=0, message='Compacted topic cannot accept message \
+                  without key in topic partition c-0')";
+    let text = message(&[NOW; 5]);
+    assert_eq!(
+        text,
+        format!(
+            "One or more records have been rejected due to 5 record errors in total, and only \
+             showing the first three errors at most: [{record}, {}, {}]",
+            record.replace("=0,", "=1,"),
+            record.replace("=0,", "=2,"),
+        )
+    );
+    let cause = RejectCause::TimestampOutOfRange { timestamp: far, earliest: 1, latest: 2 };
+    assert_eq!(
+        RejectedRecord { index: 1, cause }.message(&partition),
+        format!(
+            "Timestamp {far} of message with offset 1 is out of range. The timestamp should be \
+             within [1, 2]"
+        )
+    );
+    let listed = vec![RejectedRecord { index: 0, cause }];
+    let rejected = RejectedRecords { listed, total: 1, kind: RejectKind::Timestamp };
+    let expected = "One or more records have been rejected due to invalid timestamp";
+    assert_eq!(rejected.message(&partition), expected);
 }
 
 fn rejected_times(bytes: &[u8], before_max_ms: i64, after_max_ms: i64) -> Vec<i32> {
