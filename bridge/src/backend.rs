@@ -96,7 +96,7 @@ pub struct Appended {
 }
 
 /// A partition at one moment. `log_start_offset <= last_stable_offset`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionView {
     /// Earliest readable offset; inclusive.
     pub log_start_offset: i64,

@@ -13,24 +13,72 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::backend::Backend;
 use crate::holds::Holds;
 use crate::limits::HELD_PULLS_MAX;
-use crate::processors::{self, Call, Handler, Refusal, Reply};
-use crate::remoting::RemotingCommand;
+use crate::processors::{self, Call, Handler, Outcome, Refusal, Reply, UniqueKeys};
+use crate::remoting::{EncodeError, RemotingCommand, SegmentedOut};
 use crate::response_code::ResponseCode;
 use crate::session::{Door, Outbox, Session, Sessions};
 
 /// A boxed future that another thread may poll.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// An answer to be written.
+#[derive(Debug)]
+pub struct Answer {
+    head: RemotingCommand,
+    /// In the place of the head's own body.
+    messages: Option<SegmentedOut>,
+}
+
+impl Answer {
+    /// An answer whose body are messages, which may share the log's memory.
+    pub(crate) fn with_messages(head: RemotingCommand, messages: SegmentedOut) -> Self {
+        Self { head, messages: Some(messages) }
+    }
+
+    /// The response code.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        self.head.code
+    }
+
+    /// Appends the answer's frame.
+    ///
+    /// # Errors
+    /// It does not fit a frame; `out` is then as it was.
+    pub fn encode(self, out: &mut SegmentedOut) -> Result<(), EncodeError> {
+        match self.messages {
+            Some(messages) => self.head.encode_with_body(messages, out),
+            None => self.head.encode(out),
+        }
+    }
+
+    /// The answer in one piece; copies the messages.
+    #[must_use]
+    pub fn into_command(self) -> RemotingCommand {
+        match self.messages {
+            Some(messages) => self.head.with_body(messages.into_bytes()),
+            None => self.head,
+        }
+    }
+}
+
+impl From<RemotingCommand> for Answer {
+    fn from(head: RemotingCommand) -> Self {
+        Self { head, messages: None }
+    }
+}
+
 /// What became of a request. `None` in both: nothing is to be written.
 pub enum Dispatched {
     /// Answered without waiting for anything.
-    Now(Option<RemotingCommand>),
+    Now(Option<Answer>),
     /// To be polled until it answers; may be dropped at any time.
-    Later(BoxFuture<Option<RemotingCommand>>),
+    Later(BoxFuture<Option<Answer>>),
 }
 
 /// What all requests share.
@@ -38,6 +86,18 @@ pub(crate) struct Shared<B> {
     pub(crate) backend: B,
     pub(crate) sessions: Sessions,
     pub(crate) holds: Holds,
+    pub(crate) unique_keys: UniqueKeys,
+    pub(crate) started_ms: i64,
+    /// Turns where the broker chooses the queue.
+    next_queue: AtomicU32,
+}
+
+impl<B> Shared<B> {
+    /// One of `queues` queues, each in its turn.
+    pub(crate) fn next_queue(&self, queues: i32) -> i32 {
+        let turn = self.next_queue.fetch_add(1, Ordering::Relaxed) & i32::MAX as u32;
+        i32::try_from(turn).unwrap_or(0).checked_rem(queues).unwrap_or(0)
+    }
 }
 
 /// The RocketMQ side of a node. Clones are handles to one.
@@ -54,8 +114,15 @@ impl<B> Clone for Dispatcher<B> {
 impl<B: Backend> Dispatcher<B> {
     /// Serves what `backend` stores.
     pub fn new(backend: B) -> Self {
-        let shared =
-            Shared { backend, sessions: Sessions::default(), holds: Holds::new(HELD_PULLS_MAX) };
+        let started_ms = backend.now_ms();
+        let shared = Shared {
+            backend,
+            sessions: Sessions::default(),
+            holds: Holds::new(HELD_PULLS_MAX),
+            unique_keys: UniqueKeys::default(),
+            started_ms,
+            next_queue: AtomicU32::new(0),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -82,12 +149,17 @@ impl<B: Backend> Dispatcher<B> {
     /// Pulls that wait for records.
     #[must_use]
     pub fn held_pulls(&self) -> usize {
-        self.shared.holds.len()
+        self.shared.holds.count()
     }
 
     /// The subscription of `group` changed elsewhere: its held pulls look again.
     pub fn subscription_changed(&self, group: &str) {
         self.shared.holds.group_changed(group);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> Arc<Shared<B>> {
+        Arc::clone(&self.shared)
     }
 
     /// Begins to answer one request. Answers to requests of ours are accepted and dropped: all ours
@@ -102,7 +174,7 @@ impl<B: Backend> Dispatcher<B> {
         let Some(handler) = processors::handler::<B>(session.door(), code) else {
             let remark = format!(" request type {code} not supported");
             let refusal = Refusal::new(ResponseCode::REQUEST_CODE_NOT_SUPPORTED, remark);
-            return Dispatched::Now(reply.finish(code, Err(refusal)));
+            return Dispatched::Now(reply.finish(code, Outcome::Err(refusal)));
         };
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(session));
         let call = Call { shared, session, reply, request };

@@ -1,5 +1,4 @@
 //! A node in memory, for this crate's tests.
-#![allow(dead_code, reason = "the processors that use the rest follow")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -8,17 +7,19 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use duolog_log_core::ids::TopicId;
-use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompressor};
+use duolog_log_core::record::{
+    BatchBuilder, BatchParams, DecodedBatch, Decompressor, Header, NewRecord,
+};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use crate::backend::{
-    Appended, Backend, BackendError, Boundary, CommittedOffset, ConsumerHeartbeat, Durability,
-    GroupChange, GroupView, Member, NewRecords, NodeConfig, PERM_READ, PERM_WRITE, PartitionView,
-    ReadAnswer, ReadRequest, Result, RuntimeCounters, SharedBatch, Stored, SubscriptionGroup,
-    Topic, TopicSpec, Wake,
+    Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumeFromWhere,
+    ConsumeType, ConsumerHeartbeat, Durability, GroupChange, GroupView, Member, MessageModel,
+    NewRecords, NodeConfig, PERM_READ, PERM_WRITE, PartitionView, ReadAnswer, ReadRequest, Result,
+    RuntimeCounters, SharedBatch, Stored, Subscription, SubscriptionGroup, Topic, TopicSpec, Wake,
 };
-use crate::dispatch::{BoxFuture, Dispatched, Dispatcher};
+use crate::dispatch::{Answer, BoxFuture, Dispatched, Dispatcher};
 use crate::remoting::{RemotingCommand, SerializeType};
 use crate::session::{Door, Session, SessionId};
 
@@ -115,6 +116,17 @@ impl FakeBackend {
         state.put(topic)
     }
 
+    /// Appends one batch of messages with these tags (none if empty) and bodies.
+    pub(crate) fn write_tagged(&self, topic: &str, partition: i32, messages: &[(&str, &str)]) {
+        let records = messages.iter().map(|(tag, body)| {
+            let headers = [Header { key: b"TAGS", value: Some(tag.as_bytes()) }];
+            let headers = if tag.is_empty() { &[] } else { &headers[..] };
+            let value = Some(body.as_bytes());
+            (BORN_MS, payload(&NewRecord { value, headers, ..NewRecord::default() }))
+        });
+        self.write(topic, partition, records.collect());
+    }
+
     /// Appends one batch as a Kafka producer would have.
     pub(crate) fn write(&self, topic: &str, partition: i32, records: Vec<(i64, Vec<u8>)>) -> i64 {
         let now = self.now_ms();
@@ -135,6 +147,27 @@ impl FakeBackend {
         let log = state.log(topic, partition);
         log.start = start;
         log.batches.retain(|batch| batch.next_offset() > start);
+    }
+
+    /// Gives `group` one member and one subscription.
+    pub(crate) async fn register(&self, group: &str, subscription: Subscription) {
+        let client = ClientFacts {
+            client_id: Arc::from("c"),
+            language: 0,
+            version: 513,
+            address: "127.0.0.1:50000".parse().expect("an address"),
+            session: SessionId(u64::MAX),
+        };
+        let heartbeat = ConsumerHeartbeat {
+            group: Arc::from(group),
+            client,
+            consume_type: ConsumeType::Passively,
+            message_model: MessageModel::Clustering,
+            consume_from_where: ConsumeFromWhere::LastOffset,
+            subscriptions: Some(vec![Arc::new(subscription)]),
+            notify: true,
+        };
+        self.consumer_heartbeat(heartbeat).await.expect("registered");
     }
 
     /// What the next append is answered; a refused one stores nothing.
@@ -279,6 +312,16 @@ impl Log {
         }
         Ok(ReadAnswer { batches, next_offset: self.end, view })
     }
+}
+
+/// When the fake's own messages were born.
+pub(crate) const BORN_MS: i64 = 1_600_000_000_000;
+
+/// A record's payload.
+pub(crate) fn payload(record: &NewRecord<'_>) -> Vec<u8> {
+    let mut payload = Vec::new();
+    record.encode_payload(&mut payload);
+    payload
 }
 
 fn payloads(records: &NewRecords) -> Vec<(i64, Vec<u8>)> {
@@ -554,7 +597,7 @@ impl Client {
     }
 
     /// Dispatches a request without waiting for its answer.
-    pub(crate) fn begin(&self, request: RemotingCommand) -> BoxFuture<Option<RemotingCommand>> {
+    pub(crate) fn begin(&self, request: RemotingCommand) -> BoxFuture<Option<Answer>> {
         match self.dispatcher.dispatch(&self.session, request) {
             Dispatched::Now(answer) => Box::pin(std::future::ready(answer)),
             Dispatched::Later(answer) => answer,
@@ -563,7 +606,7 @@ impl Client {
 
     /// Sends a request and waits for its answer, if there is one.
     pub(crate) async fn send(&self, request: RemotingCommand) -> Option<RemotingCommand> {
-        self.begin(request).await
+        self.begin(request).await.map(Answer::into_command)
     }
 
     /// Sends what the Java client would, and waits for the answer that must come.

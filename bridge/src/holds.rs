@@ -65,14 +65,8 @@ impl Holds {
 
     /// How many pulls are held.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.state.lock().held
-    }
-
-    /// No pull is held.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The subscription of `group` changed: its held pulls look again.

@@ -17,7 +17,6 @@ pub mod response_code;
 pub mod translate;
 
 pub mod dispatch;
-#[allow(dead_code, reason = "held pulls follow")]
 mod holds;
 mod namesrv;
 pub mod processors;

@@ -44,6 +44,21 @@ pub const SHARED_SEGMENT_BYTES_MIN: usize = 4096;
 /// Pulls that wait for records at one time, over all connections; one costs about a kilobyte.
 pub const HELD_PULLS_MAX: usize = 100_000;
 
+/// The longest time a pull is held, whatever the client asks; stock clients ask for up to 30 s.
+pub const HOLD_MS_MAX: u64 = 10 * 60 * 1000;
+
+/// Reads for one pull while nothing matches its filter; the next pull goes on from there.
+pub const PULL_READS_MAX: usize = 8;
+
+/// Reads that refine a search by store time.
+pub const SEARCH_READS_MAX: usize = 8;
+
+/// Topics of one group in one heartbeat.
+pub const SUBSCRIPTIONS_MAX: usize = 10_000;
+
+/// Queues of one topic.
+pub const TOPIC_QUEUES_MAX: i32 = 16_384;
+
 /// Groups whose heartbeat fingerprint is remembered.
 pub const FINGERPRINTS_MAX: usize = 100_000;
 

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use duolog_log_core::record::{DecodedBatch, Record};
 
+use crate::translate::message::tag_hash;
+
 /// A decoded batch with what RocketMQ's readers need besides. The node keeps it in a bounded cache
 /// by partition and base offset.
 #[derive(Debug)]
@@ -54,25 +56,13 @@ impl SharedBatch {
 
     /// The records from `offset` on, each with the Java hash of its tag (0 without one).
     pub fn tagged_from(&self, offset: i64) -> impl Iterator<Item = (Record<'_>, i32)> {
-        let hashes = self.tag_hashes.get_or_init(|| self.decoded.iter().map(tag_hash).collect());
+        let hashes = self
+            .tag_hashes
+            .get_or_init(|| self.decoded.iter().map(|record| tag_hash(&record)).collect());
         let records = self.decoded.iter_from(offset);
         let skipped = hashes.len() - records.len();
         records.zip(hashes.iter().skip(skipped).copied())
     }
-}
-
-/// Of the last `TAGS` header, as the reader will see it: a value that is no property's text has
-/// another name there, and so is no tag.
-fn tag_hash(record: Record<'_>) -> i32 {
-    let tags = record.headers.iter().filter(|header| header.key == b"TAGS");
-    let tag = tags.last().and_then(|header| std::str::from_utf8(header.value?).ok());
-    tag.filter(|tag| !tag.contains(['\u{1}', '\u{2}'])).map_or(0, java_hash)
-}
-
-/// Java's `String.hashCode`: over UTF-16 units, wrapping.
-pub(crate) fn java_hash(text: &str) -> i32 {
-    let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
-    text.encode_utf16().fold(0, step)
 }
 
 #[cfg(test)]

@@ -50,6 +50,10 @@ pub struct RuntimeCounters {
     pub records_in: u64,
     /// Records handed to readers, both protocols.
     pub records_out: u64,
+    /// `records_in` as it was when yesterday and when today began.
+    pub records_in_mornings: [u64; 2],
+    /// `records_out` as it was when yesterday and when today began.
+    pub records_out_mornings: [u64; 2],
     /// Bytes appended.
     pub bytes_in: u64,
     /// Bytes handed to readers.

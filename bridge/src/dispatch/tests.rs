@@ -56,6 +56,20 @@ async fn one_way_requests_and_answers_of_the_client_get_no_answer() {
     assert_eq!(client.send(answer).await, None);
 }
 
+#[tokio::test]
+async fn the_end_of_a_members_connection_is_told() {
+    let backend = FakeBackend::new();
+    let mut member = Client::new(backend.clone());
+    let other = member.at(Door::Broker);
+    member.session.set_member();
+    member.dispatcher.sessions().notify_consumer_ids_changed("g", [member.session.id()]);
+    assert_eq!(member.inbox.try_recv().expect("a notice").code, 40);
+    other.dispatcher.close(&other.session);
+    member.dispatcher.close(&member.session);
+    assert_eq!(backend.closed_sessions(), [member.session.id()]);
+    assert!(member.dispatcher.sessions().is_empty());
+}
+
 #[test]
 fn no_code_is_served_twice_at_one_door() {
     for (index, one) in SERVED.iter().enumerate() {

@@ -2,4 +2,5 @@
 //! There is no registration: a node is name server and broker in one, so a route is never older
 //! than its topic.
 
+pub(crate) mod delete_topic;
 pub(crate) mod kv_config;

@@ -3,19 +3,29 @@
 //! A processor validates, makes one call inward, and builds the answer. What is not in the table is
 //! answered REQUEST_CODE_NOT_SUPPORTED.
 
-#![allow(dead_code, reason = "the processors that use the rest follow")]
-
+mod delete_topic;
+mod filter;
+mod groups;
+mod pull_message;
+mod query_consumer_offset;
+mod queue_ends;
 mod reply;
 pub(crate) mod rules;
+mod search_offset;
+mod send_message;
+pub(crate) mod topics;
 mod unregister_client;
+mod update_consumer_offset;
+mod update_topic;
 
 use std::future::Future;
 use std::sync::Arc;
 
 pub(crate) use reply::{Outcome, Refusal, Reply};
+pub(crate) use send_message::UniqueKeys;
 
 use crate::backend::Backend;
-use crate::dispatch::{BoxFuture, Shared};
+use crate::dispatch::{Answer, BoxFuture, Shared};
 use crate::namesrv;
 use crate::remoting::RemotingCommand;
 use crate::session::{Door, Session};
@@ -39,7 +49,7 @@ pub(crate) enum Handler<B> {
     /// Answered from published snapshots.
     Now(fn(&Call<B>) -> Outcome),
     /// Waits for the node.
-    Later(fn(Call<B>) -> BoxFuture<Option<RemotingCommand>>),
+    Later(fn(Call<B>) -> BoxFuture<Option<Answer>>),
 }
 
 /// A request code that is served.
@@ -57,9 +67,10 @@ pub struct Served {
 /// Pulls: the original serves them at the broker's own door alone.
 pub const NOT_AT_VIP_DOOR: [i32; 2] = [11, 361];
 
-fn later<F>(reply: Reply, code: i32, outcome: F) -> BoxFuture<Option<RemotingCommand>>
+fn later<F, A>(reply: Reply, code: i32, outcome: F) -> BoxFuture<Option<Answer>>
 where
-    F: Future<Output = Outcome> + Send + 'static,
+    F: Future<Output = Result<A, Refusal>> + Send + 'static,
+    A: Into<Answer>,
 {
     Box::pin(async move { reply.finish(code, outcome.await) })
 }
@@ -95,8 +106,21 @@ table! {
         later 100 PUT_KV_CONFIG => namesrv::kv_config::put,
         now 101 GET_KV_CONFIG => namesrv::kv_config::get,
         later 102 DELETE_KV_CONFIG => namesrv::kv_config::delete,
+        now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,
     }
     Broker {
+        later 10 SEND_MESSAGE => send_message::handle,
+        later 11 PULL_MESSAGE => pull_message::handle,
+        later 14 QUERY_CONSUMER_OFFSET => query_consumer_offset::handle,
+        later 15 UPDATE_CONSUMER_OFFSET => update_consumer_offset::handle,
+        later 17 UPDATE_AND_CREATE_TOPIC => update_topic::handle,
+        later 29 SEARCH_OFFSET_BY_TIMESTAMP => search_offset::handle,
+        now 30 GET_MAX_OFFSET => queue_ends::max,
+        now 31 GET_MIN_OFFSET => queue_ends::min,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
+        later 215 DELETE_TOPIC_IN_BROKER => delete_topic::handle,
+        later 310 SEND_MESSAGE_V2 => send_message::handle,
+        later 320 SEND_BATCH_MESSAGE => send_message::handle,
+        later 361 LITE_PULL_MESSAGE => pull_message::handle,
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::backend::BackendError;
+use crate::dispatch::Answer;
 use crate::remoting::{FieldError, RemotingCommand, SerializeType};
 use crate::response_code::ResponseCode;
 
@@ -25,11 +26,18 @@ impl Reply {
     }
 
     /// What is written to the client; nothing for a one-way request.
-    pub(crate) fn finish(self, request_code: i32, outcome: Outcome) -> Option<RemotingCommand> {
-        let answer = outcome.unwrap_or_else(|refusal| {
-            tracing::debug!(request_code, opaque = self.opaque, %refusal, "request refused");
-            self.refuse(refusal)
-        });
+    pub(crate) fn finish<A: Into<Answer>>(
+        self,
+        request_code: i32,
+        outcome: Result<A, Refusal>,
+    ) -> Option<Answer> {
+        let answer = outcome.map_or_else(
+            |refusal| {
+                tracing::debug!(request_code, opaque = self.opaque, %refusal, "request refused");
+                self.refuse(refusal).into()
+            },
+            Into::into,
+        );
         (!self.is_one_way).then_some(answer)
     }
 
@@ -90,5 +98,5 @@ impl From<BackendError> for Refusal {
     }
 }
 
-/// A processor's result.
+/// The result of most processors.
 pub(crate) type Outcome = Result<RemotingCommand, Refusal>;

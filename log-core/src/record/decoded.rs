@@ -48,6 +48,12 @@ impl DecodedBatch {
         &self.header
     }
 
+    /// The buffer that keys, values and headers of all records lie in.
+    #[must_use]
+    pub const fn region(&self) -> &Bytes {
+        &self.region
+    }
+
     /// How many records there are: fewer than offsets once a log is compacted.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -1,0 +1,273 @@
+//! One look into a queue: what is there for this pull from an offset on.
+
+use duolog_log_core::record::Record;
+
+use super::Pull;
+use super::admit::Target;
+use crate::backend::{
+    Backend, BackendError, NodeConfig, PartitionView, ReadAnswer, ReadRequest, SharedBatch,
+};
+use crate::dispatch::Shared;
+use crate::limits::PULL_READS_MAX;
+use crate::processors::Refusal;
+use crate::processors::filter::Filter;
+use crate::remoting::SegmentedOut;
+use crate::response_code::ResponseCode;
+use crate::translate::message::{self, Door, Place, Scratch, ViewError};
+use crate::translate::names;
+
+/// How a look ended; the names go into the remark. Source: GetMessageStatus.
+#[derive(Debug)]
+pub(super) enum Status {
+    /// Messages, one after the other.
+    Found(SegmentedOut),
+    NoMatchedMessage,
+    NoMessageInQueue,
+    OffsetOverflowOne,
+    OffsetOverflowBadly,
+    OffsetTooSmall,
+}
+
+impl Status {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Found(_) => "FOUND",
+            Self::NoMatchedMessage => "NO_MATCHED_MESSAGE",
+            Self::NoMessageInQueue => "NO_MESSAGE_IN_QUEUE",
+            Self::OffsetOverflowOne => "OFFSET_OVERFLOW_ONE",
+            Self::OffsetOverflowBadly => "OFFSET_OVERFLOW_BADLY",
+            Self::OffsetTooSmall => "OFFSET_TOO_SMALL",
+        }
+    }
+}
+
+/// What a look saw.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) status: Status,
+    pub(super) next_offset: i64,
+    pub(super) min_offset: i64,
+    pub(super) max_offset: i64,
+}
+
+impl Seen {
+    /// The response code to a pull from `offset`.
+    pub(super) fn code(&self, offset: i64) -> ResponseCode {
+        match self.status {
+            Status::Found(_) => ResponseCode::SUCCESS,
+            Status::NoMatchedMessage => ResponseCode::PULL_RETRY_IMMEDIATELY,
+            Status::NoMessageInQueue if offset == 0 => ResponseCode::PULL_NOT_FOUND,
+            Status::OffsetOverflowOne => ResponseCode::PULL_NOT_FOUND,
+            Status::NoMessageInQueue | Status::OffsetOverflowBadly | Status::OffsetTooSmall => {
+                ResponseCode::PULL_OFFSET_MOVED
+            }
+        }
+    }
+
+    /// Were there records, none of which matched?
+    pub(super) fn is_scanned(&self) -> bool {
+        matches!(self.status, Status::NoMatchedMessage)
+    }
+
+    /// Is `offset` where the next record will be?
+    pub(super) fn is_at_end(&self, offset: i64) -> bool {
+        self.code(offset) == ResponseCode::PULL_NOT_FOUND
+    }
+
+    fn new(status: Status, next_offset: i64, view: PartitionView) -> Self {
+        let PartitionView { log_start_offset, last_stable_offset, .. } = view;
+        Self { status, next_offset, min_offset: log_start_offset, max_offset: last_stable_offset }
+    }
+
+    /// Everything before `next_offset` was scanned, or was nothing for readers.
+    pub(super) fn nothing_matched(next_offset: i64, view: PartitionView) -> Self {
+        Self::new(Status::NoMatchedMessage, next_offset, view)
+    }
+
+    /// What there is to say of `offset` without reading; `None`: there may be records.
+    pub(super) fn without_reading(offset: i64, view: PartitionView) -> Option<Self> {
+        let (start, end) = (view.log_start_offset, view.last_stable_offset);
+        let (status, next_offset) = if end == 0 {
+            (Status::NoMessageInQueue, 0)
+        } else if offset < start {
+            (Status::OffsetTooSmall, start)
+        } else if offset == end {
+            (Status::OffsetOverflowOne, offset)
+        } else if offset > end {
+            (Status::OffsetOverflowBadly, end)
+        } else {
+            return None;
+        };
+        Some(Self::new(status, next_offset, view))
+    }
+}
+
+/// The queue's offsets now.
+pub(super) fn queue<B: Backend>(
+    shared: &Shared<B>,
+    pull: &Pull,
+    target: &Target,
+) -> Result<PartitionView, Refusal> {
+    let (topic, partition) = (&target.topic, pull.queue_id);
+    if let Some(view) = shared.backend.partition(topic, partition) {
+        return Ok(view);
+    }
+    // The template has no queues of its own before somebody sends to it.
+    if topic.id == duolog_log_core::ids::TopicId::ZERO {
+        return Ok(PartitionView::default());
+    }
+    Err(BackendError::NotLeader { topic: topic.name.to_string(), partition }.into())
+}
+
+/// Looks from `from` on. A bounded number of reads: what is then still unread is for the next pull.
+pub(super) async fn look<B: Backend>(
+    shared: &Shared<B>,
+    pull: &Pull,
+    target: &Target,
+    from: i64,
+) -> Result<Seen, Refusal> {
+    let mut view = queue(shared, pull, target)?;
+    if let Some(seen) = Seen::without_reading(from, view) {
+        return Ok(seen);
+    }
+    let config = shared.backend.config();
+    let mut position = from;
+    for _ in 0..PULL_READS_MAX {
+        let read = shared.backend.read(ReadRequest {
+            topic: &target.topic,
+            partition: pull.queue_id,
+            offset: position,
+            bytes_max: config.transfer_bytes_max,
+            records_max: pull.messages_max.min(config.transfer_records_max),
+            tags: target.filter.hashes(),
+        });
+        let answer = match read.await {
+            Ok(answer) => answer,
+            // The log's start passed by meanwhile.
+            Err(BackendError::OffsetOutOfRange {
+                log_start_offset, last_stable_offset, ..
+            }) => {
+                view = PartitionView { log_start_offset, last_stable_offset, ..view };
+                let seen = Seen::without_reading(position, view);
+                return Ok(seen.unwrap_or_else(|| Seen::nothing_matched(position, view)));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        view = answer.view;
+        let mut page = Page::new(pull, target, &config, view);
+        let next_offset = page.fill(&answer, position, &target.filter)?;
+        if !page.messages.is_empty() {
+            return Ok(Seen::new(Status::Found(page.messages), next_offset, view));
+        }
+        if next_offset <= position {
+            break;
+        }
+        position = next_offset;
+        if position >= view.last_stable_offset {
+            break;
+        }
+    }
+    Ok(Seen::nothing_matched(position, view))
+}
+
+/// The messages of one answer.
+struct Page<'a> {
+    messages: SegmentedOut,
+    scratch: Scratch,
+    place: Place<'a>,
+    count: usize,
+    count_max: usize,
+    bytes_max: usize,
+}
+
+impl<'a> Page<'a> {
+    fn new(pull: &'a Pull, target: &Target, config: &NodeConfig, view: PartitionView) -> Self {
+        let is_bridge_topic = names::is_bridge_topic(&target.topic.name);
+        Self {
+            messages: SegmentedOut::default(),
+            scratch: Scratch::default(),
+            place: Place {
+                topic: &pull.topic,
+                queue_id: pull.queue_id,
+                partition_number: view.number,
+                store_host: config.broker_address,
+                door: if is_bridge_topic { Door::Bridge } else { Door::Both },
+                append_time_ms: 0,
+            },
+            count: 0,
+            count_max: pull.messages_max.min(config.transfer_records_max),
+            bytes_max: config.transfer_bytes_max,
+        }
+    }
+
+    /// Encodes the records from `from` on that match, as many as fit; the offset behind the last
+    /// one looked at.
+    fn fill(&mut self, read: &ReadAnswer, from: i64, filter: &Filter) -> Result<i64, Refusal> {
+        for batch in &read.batches {
+            if let Some(no_room_at) = self.add(batch, from, filter)? {
+                return Ok(no_room_at);
+            }
+        }
+        Ok(read.next_offset)
+    }
+
+    /// Adds a batch's records from `from` on; `Some` is the first offset that found no room.
+    fn add(
+        &mut self,
+        batch: &SharedBatch,
+        from: i64,
+        filter: &Filter,
+    ) -> Result<Option<i64>, Refusal> {
+        self.place.append_time_ms = batch.append_time_ms();
+        match filter {
+            Filter::All => {
+                for record in batch.decoded().iter_from(from) {
+                    if !self.push(&record, batch)? {
+                        return Ok(Some(record.offset));
+                    }
+                }
+            }
+            Filter::Tags(hashes) => {
+                for (record, hash) in batch.tagged_from(from) {
+                    if hashes.contains(&hash) && !self.push(&record, batch)? {
+                        return Ok(Some(record.offset));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds one message; `false` if there is no room for it beside others.
+    fn push(&mut self, record: &Record<'_>, batch: &SharedBatch) -> Result<bool, Refusal> {
+        let body_bytes = record.value.map_or(0, <[u8]>::len);
+        let bytes = self.messages.len().saturating_add(body_bytes);
+        let is_full = self.count >= self.count_max || bytes > self.bytes_max;
+        if is_full && self.count > 0 {
+            return Ok(false);
+        }
+        if self.count == 1 {
+            // The others are likely as long as the first.
+            let likely = self.messages.len().saturating_mul(self.count_max);
+            self.messages.tail().reserve(likely.min(self.bytes_max));
+        }
+        let region = Some(batch.decoded().region());
+        let (place, scratch) = (&self.place, &mut self.scratch);
+        match message::encode(record, place, region, scratch, &mut self.messages) {
+            Ok(_) => {
+                self.count += 1;
+                Ok(true)
+            }
+            // What came before it can be had.
+            Err(_) if self.count > 0 => Ok(false),
+            Err(error) => Err(unseeable(record.offset, &error)),
+        }
+    }
+}
+
+/// A record that has no message, such as one beyond offset 2^40. It is never passed over.
+fn unseeable(offset: i64, error: &ViewError) -> Refusal {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| tracing::error!(offset, %error, "a record that RocketMQ clients cannot see"));
+    Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string())
+}

@@ -1,0 +1,563 @@
+use std::time::Duration;
+
+use super::*;
+use crate::backend::{Subscription, SubscriptionGroup};
+use crate::dispatch::BoxFuture;
+use crate::fake::{self, Client, FakeBackend};
+use crate::limits::ADDRESS_OFFSET_BITS;
+use crate::remoting::message::Message;
+use crate::remoting::{RemotingCommand, SerializeType};
+
+const PULL: i32 = 11;
+const BY_REQUEST: &str = "4";
+const BY_HEARTBEAT: &str = "0";
+const HELD: &str = "6";
+const HELD_BY_HEARTBEAT: &str = "2";
+
+/// Ten messages in queue 2 of t1 (4 queues), tags A and B in turn, from offset 5 on; then three
+/// offsets of nothing.
+fn backend() -> FakeBackend {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    backend.skip("t1", 2, 5);
+    for _ in 0..5 {
+        backend.write_tagged("t1", 2, &[("A", "a"), ("B", "b")]);
+    }
+    backend.skip("t1", 2, 3);
+    backend.set_log_start("t1", 2, 5);
+    backend
+}
+
+fn request(changes: &[(&str, &str)]) -> RemotingCommand {
+    let mut request = RemotingCommand::request(PULL, 7, SerializeType::Json);
+    let fields = [
+        ("consumerGroup", "g"),
+        ("topic", "t1"),
+        ("queueId", "2"),
+        ("queueOffset", "5"),
+        ("maxMsgNums", "32"),
+        ("sysFlag", BY_REQUEST),
+        ("commitOffset", "0"),
+        ("suspendTimeoutMillis", "15000"),
+        ("subscription", "*"),
+        ("subVersion", "0"),
+        ("expressionType", "TAG"),
+    ];
+    for (name, value) in fields.iter().chain(changes) {
+        request.ext_fields.push(name, value);
+    }
+    request
+}
+
+async fn pull(client: &Client, changes: &[(&str, &str)]) -> RemotingCommand {
+    client.send(request(changes)).await.expect("an answer")
+}
+
+fn offsets(answer: &RemotingCommand) -> Vec<i64> {
+    let mut rest = &answer.body[..];
+    let mut offsets = Vec::new();
+    while !rest.is_empty() {
+        offsets.push(Message::decode(&mut rest).expect("a message").queue_offset);
+    }
+    offsets
+}
+
+/// Code, remark, nextBeginOffset, and the offsets of the messages.
+fn seen(answer: &RemotingCommand) -> (i32, &str, &str, Vec<i64>) {
+    let next = answer.ext_fields.get("nextBeginOffset").unwrap_or("none");
+    (answer.code, answer.remark.as_deref().unwrap_or(""), next, offsets(answer))
+}
+
+#[tokio::test]
+async fn offsets_inside_and_outside() {
+    let client = Client::new(backend());
+    for (offset, expected) in [
+        ("5", (0, "FOUND", "18", (5..15).collect())),
+        ("9", (0, "FOUND", "18", (9..15).collect())),
+        ("14", (0, "FOUND", "18", vec![14])),
+        ("15", (20, "NO_MATCHED_MESSAGE", "18", vec![])),
+        ("17", (20, "NO_MATCHED_MESSAGE", "18", vec![])),
+        ("18", (19, "OFFSET_OVERFLOW_ONE", "18", vec![])),
+        ("19", (21, "OFFSET_OVERFLOW_BADLY", "18", vec![])),
+        ("1018", (21, "OFFSET_OVERFLOW_BADLY", "18", vec![])),
+        ("4", (21, "OFFSET_TOO_SMALL", "5", vec![])),
+        ("0", (21, "OFFSET_TOO_SMALL", "5", vec![])),
+        ("-1", (21, "OFFSET_TOO_SMALL", "5", vec![])),
+    ] {
+        let answer = pull(&client, &[("queueOffset", offset)]).await;
+        assert_eq!(seen(&answer), expected, "{offset}");
+        assert_eq!(answer.ext_fields.get("minOffset"), Some("5"));
+        assert_eq!(answer.ext_fields.get("maxOffset"), Some("18"));
+        assert_eq!(answer.ext_fields.get("suggestWhichBrokerId"), Some("0"));
+        assert_eq!(answer.opaque, 7);
+    }
+}
+
+/// Case B92: every nextBeginOffset that is answered is legal when it is asked.
+#[tokio::test]
+async fn a_correction_needs_no_second_one() {
+    let client = Client::new(backend());
+    for offset in [-1, 0, 4, 5, 17, 18, 19, 1018, i64::MAX, i64::MIN] {
+        let answer = pull(&client, &[("queueOffset", &offset.to_string())]).await;
+        let next = answer.ext_fields.get("nextBeginOffset").expect("an offset").to_owned();
+        let again = pull(&client, &[("queueOffset", &next)]).await;
+        assert_ne!(again.code, 21, "{offset} then {next}");
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_was_never_written_to() {
+    let client = Client::new(backend());
+    for (topic, offset, expected) in [
+        ("t1", "0", (19, "NO_MESSAGE_IN_QUEUE", "0", vec![])),
+        ("t1", "5", (21, "NO_MESSAGE_IN_QUEUE", "0", vec![])),
+        ("t1", "-1", (21, "NO_MESSAGE_IN_QUEUE", "0", vec![])),
+        ("TBW102", "0", (19, "NO_MESSAGE_IN_QUEUE", "0", vec![])),
+    ] {
+        let changes = [("topic", topic), ("queueId", "0"), ("queueOffset", offset)];
+        assert_eq!(seen(&pull(&client, &changes).await), expected, "{topic} {offset}");
+    }
+}
+
+#[tokio::test]
+async fn counts_and_sizes_are_bounded() {
+    let backend = backend();
+    backend.add_topic("big", 1);
+    for _ in 0..3 {
+        backend.write_tagged("big", 0, &[("", &"x".repeat(100_000))]);
+    }
+    backend.write_tagged("big", 0, &[("", "y"); 50]);
+    let client = Client::new(backend);
+    for (count, expected) in [("2", 2), ("0", 1), ("-5", 1)] {
+        let answer = pull(&client, &[("maxMsgNums", count)]).await;
+        assert_eq!(offsets(&answer).len(), expected, "{count}");
+    }
+    let big = |offset| [("topic", "big"), ("queueId", "0"), ("queueOffset", offset)];
+    let answer = pull(&client, &big("0")).await;
+    assert_eq!(seen(&answer), (0, "FOUND", "2", vec![0, 1]), "256 KiB");
+    let answer = pull(&client, &[&big("3")[..], &[("maxMsgNums", "1000")]].concat()).await;
+    assert_eq!(offsets(&answer).len(), 32);
+    assert_eq!(answer.ext_fields.get("nextBeginOffset"), Some("35"));
+}
+
+#[tokio::test]
+async fn a_message_larger_than_the_bound_comes_alone() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    backend.write_tagged("t1", 2, &[("", &"x".repeat(300_000)), ("", "y")]);
+    let answer = pull(&Client::new(backend), &[("queueOffset", "0")]).await;
+    assert_eq!(seen(&answer), (0, "FOUND", "1", vec![0]));
+}
+
+/// Case B89: what does not match is passed over, and the hash is Java's.
+#[tokio::test]
+async fn tags() {
+    let backend = backend();
+    backend.add_topic("tags", 1);
+    let same_hash = [("Aa", "1"), ("BB", "2"), ("", "3"), ("日本", "4")];
+    backend.write_tagged("tags", 0, &same_hash);
+    let client = Client::new(backend);
+    for (subscription, expected) in [
+        ("A", (0, "FOUND", "18", vec![5, 7, 9, 11, 13])),
+        ("A || B", (0, "FOUND", "18", (5..15).collect())),
+        ("C", (20, "NO_MATCHED_MESSAGE", "18", vec![])),
+        ("", (0, "FOUND", "18", (5..15).collect())),
+    ] {
+        let answer = pull(&client, &[("subscription", subscription)]).await;
+        assert_eq!(seen(&answer), expected, "{subscription}");
+    }
+    let queue = [("topic", "tags"), ("queueId", "0"), ("queueOffset", "0")];
+    for (subscription, expected) in [
+        ("Aa", (0, "FOUND", "4", vec![0, 1])),
+        ("日本", (0, "FOUND", "4", vec![3])),
+        ("none", (20, "NO_MATCHED_MESSAGE", "4", vec![])),
+    ] {
+        let changes = [&queue[..], &[("subscription", subscription)]].concat();
+        assert_eq!(seen(&pull(&client, &changes).await), expected, "{subscription}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_for_must_be_there_and_allowed() {
+    let backend = backend();
+    backend.change_topic("closed", |topic| topic.perm = 2);
+    let mut off = SubscriptionGroup::with_defaults("off".into());
+    off.consume_enable = false;
+    backend.put_subscription_group(off).await.expect("stored");
+    let client = Client::new(backend.clone());
+    let faq = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
+    let sql = "The broker does not support consumer to filter message by SQL92";
+    for (changes, code, remark, forbidden) in [
+        (
+            &[("topic", "nowhere")][..],
+            17,
+            format!("topic[nowhere] not exist, apply first please! {faq}"),
+            None,
+        ),
+        (
+            &[("topic", "closed"), ("queueId", "0")],
+            16,
+            "the topic[closed] pulling message is forbidden".into(),
+            Some("3"),
+        ),
+        (
+            &[("queueId", "4")],
+            29,
+            "queueId[4] is illegal, topic:[t1] topicConfig.readQueueNums:[4] \
+             consumer:[/127.0.0.1:50000]"
+                .into(),
+            None,
+        ),
+        (
+            &[("queueId", "-1")],
+            29,
+            "queueId[-1] is illegal, topic:[t1] topicConfig.readQueueNums:[4] \
+             consumer:[/127.0.0.1:50000]"
+                .into(),
+            None,
+        ),
+        (
+            &[("consumerGroup", "a b")],
+            26,
+            format!("subscription group [a b] does not exist, {faq}"),
+            None,
+        ),
+        (
+            &[("consumerGroup", "off")],
+            16,
+            "subscription group no permission, off".into(),
+            Some("2"),
+        ),
+        (&[("subscription", "||")], 23, "parse the consumer's subscription failed".into(), None),
+        (&[("expressionType", "SQL92")], 1, sql.into(), None),
+        (
+            &[("sysFlag", BY_HEARTBEAT)],
+            24,
+            format!("the consumer's group info not exist{faq}"),
+            None,
+        ),
+    ] {
+        let answer = pull(&client, changes).await;
+        assert_eq!((answer.code, answer.remark), (code, Some(remark)), "{changes:?}");
+        assert_eq!(answer.ext_fields.get("forbiddenType"), forbidden, "{changes:?}");
+    }
+    backend.configure(|config| config.broker_permission = 2);
+    let answer = pull(&client, &[]).await;
+    let remark = "the broker[127.0.0.1] pulling message is forbidden";
+    assert_eq!((answer.code, answer.remark.as_deref()), (16, Some(remark)));
+    assert_eq!(answer.ext_fields.get("forbiddenType"), Some("1"));
+}
+
+#[tokio::test]
+async fn malformed_fields_are_named() {
+    let client = Client::new(backend());
+    for (name, value) in [("queueId", "abc"), ("queueOffset", ""), ("queueId", "2147483648")] {
+        let answer = pull(&client, &[(name, value)]).await;
+        assert_eq!(answer.code, 1);
+        assert!(answer.remark.expect("a remark").contains(&format!("<{name}>")), "{name}");
+    }
+    let answer = client.send(RemotingCommand::request(PULL, 1, SerializeType::Json)).await;
+    assert_eq!(
+        answer.expect("an answer").remark.as_deref(),
+        Some("the custom field <consumerGroup> is null")
+    );
+}
+
+#[tokio::test]
+async fn a_new_group_gets_a_configuration_unless_it_may_not() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    pull(&client, &[]).await;
+    assert!(backend.subscription_group("g").is_some());
+    backend.configure(|config| config.auto_create_subscription_group = false);
+    let answer = pull(&client, &[("consumerGroup", "other")]).await;
+    assert_eq!(answer.code, 26);
+    assert!(backend.subscription_group("other").is_none());
+}
+
+#[tokio::test]
+async fn the_position_that_comes_along_is_committed() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    pull(&client, &[("commitOffset", "9")]).await;
+    assert_eq!(backend.committed("g", "t1", 2), None, "the flag is not set");
+    pull(&client, &[("commitOffset", "9"), ("sysFlag", "5")]).await;
+    assert_eq!(backend.committed("g", "t1", 2), Some(9));
+    pull(&client, &[("commitOffset", "-1"), ("sysFlag", "5")]).await;
+    assert_eq!(backend.committed("g", "t1", 2), Some(9));
+    pull(&client, &[("commitOffset", "10"), ("sysFlag", "5"), ("queueOffset", "0")]).await;
+    assert_eq!(backend.committed("g", "t1", 2), Some(10), "a pull from outside commits too");
+}
+
+fn subscription(expression: &str, expression_type: &str, version: i64) -> Subscription {
+    let hashes =
+        if expression == "*" { Vec::new() } else { vec![i32::from(expression.as_bytes()[0])] };
+    Subscription {
+        topic: "t1".into(),
+        expression: expression.into(),
+        expression_type: expression_type.into(),
+        tags: Vec::new(),
+        tag_hashes: hashes,
+        version,
+        class_filter_mode: false,
+    }
+}
+
+#[tokio::test]
+async fn the_heartbeats_subscription_filters() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    backend.register("g", subscription("B", "TAG", 5)).await;
+    for (version, expected) in [
+        ("5", (0, "FOUND", "18", vec![6, 8, 10, 12, 14])),
+        ("4", (0, "FOUND", "18", vec![6, 8, 10, 12, 14])),
+        // Newer than the heartbeat's: unfiltered, where the original answers 25.
+        ("6", (0, "FOUND", "18", (5..15).collect())),
+    ] {
+        let answer = pull(&client, &[("sysFlag", BY_HEARTBEAT), ("subVersion", version)]).await;
+        assert_eq!(seen(&answer), expected, "{version}");
+    }
+    let faq = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
+    backend.add_topic("t2", 4);
+    let answer = pull(&client, &[("sysFlag", BY_HEARTBEAT), ("topic", "t2")]).await;
+    assert_eq!(answer.code, 24);
+    assert_eq!(answer.remark, Some(format!("the consumer's subscription not exist{faq}")));
+}
+
+/// SQL92 is never taken for "everything".
+#[tokio::test]
+async fn an_sql_subscription_is_refused() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    backend.register("g", subscription("a > 1", "SQL92", 5)).await;
+    let sql = "The broker does not support consumer to filter message by SQL92";
+    let latest = "the consumer's subscription not latest";
+    for (version, code, remark) in [("5", 1, sql), ("6", 25, latest)] {
+        let answer = pull(&client, &[("sysFlag", BY_HEARTBEAT), ("subVersion", version)]).await;
+        assert_eq!((answer.code, answer.remark.as_deref()), (code, Some(remark)));
+    }
+}
+
+/// A pull held at the end of queue 2, in its first wait.
+fn begin_held(client: &Client, changes: &[(&str, &str)]) -> BoxFuture<Option<RemotingCommand>> {
+    let fields = [&[("queueOffset", "18"), ("sysFlag", HELD)], changes].concat();
+    let mut answer = client.begin(request(&fields));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(answer.as_mut().poll(&mut context).is_pending(), "the pull is held");
+    Box::pin(async { answer.await.map(crate::dispatch::Answer::into_command) })
+}
+
+fn held(client: &Client) -> usize {
+    client.dispatcher.held_pulls()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_is_woken_by_a_message() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let began = tokio::time::Instant::now();
+    let answer = begin_held(&client, &[]);
+    assert_eq!(held(&client), 1);
+    backend.write_tagged("t1", 1, &[("A", "another queue's")]);
+    backend.write_tagged("t1", 2, &[("A", "new")]);
+    let answer = answer.await.expect("an answer");
+    assert_eq!(seen(&answer), (0, "FOUND", "19", vec![18]));
+    assert_eq!(answer.ext_fields.get("maxOffset"), Some("19"));
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(held(&client), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_ends_in_the_time_the_client_asked_for() {
+    let client = Client::new(backend());
+    for (asked, expected) in [("15000", 15_000), ("20", 20), ("0", 0), ("-7", 0)] {
+        let began = tokio::time::Instant::now();
+        let mut changes = vec![("suspendTimeoutMillis", asked)];
+        changes.extend([("queueOffset", "18"), ("sysFlag", HELD)]);
+        let answer = pull(&client, &changes).await;
+        assert_eq!(seen(&answer), (19, "OFFSET_OVERFLOW_ONE", "18", vec![]), "{asked}");
+        let elapsed = began.elapsed().as_millis();
+        assert!((expected..expected + 2).contains(&elapsed), "{asked}: {elapsed}");
+    }
+    let began = tokio::time::Instant::now();
+    pull(
+        &client,
+        &[
+            ("queueOffset", "18"),
+            ("sysFlag", HELD),
+            ("suspendTimeoutMillis", "9223372036854775807"),
+        ],
+    )
+    .await;
+    let elapsed = began.elapsed().as_millis() as u64;
+    assert!(elapsed <= HOLD_MS_MAX + 1, "a bound of ours");
+    assert_eq!(held(&client), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_long_polling_the_node_says_how_long() {
+    let backend = backend();
+    backend.configure(|config| config.long_polling = false);
+    let client = Client::new(backend);
+    let began = tokio::time::Instant::now();
+    let answer = begin_held(&client, &[]).await.expect("an answer");
+    assert_eq!(answer.code, 19);
+    assert_eq!(began.elapsed().as_millis() / 10, 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_ends_with_its_topic() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = begin_held(&client, &[]);
+    let topic = backend.topic("t1").expect("a topic");
+    backend.delete_topic(&topic).await.expect("deleted");
+    assert_eq!(answer.await.expect("an answer").code, 17);
+    backend.add_topic("t1", 4);
+    let answer = begin_held(&client, &[("queueOffset", "0")]);
+    let topic = backend.topic("t1").expect("a topic");
+    backend.delete_topic(&topic).await.expect("deleted");
+    backend.add_topic("t1", 4);
+    backend.write_tagged("t1", 2, &[("A", "a")]);
+    let answer = answer.await.expect("an answer");
+    assert_eq!(seen(&answer), (0, "FOUND", "1", vec![0]), "one of the same name");
+    assert_eq!(held(&client), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_ends_with_its_connection() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answers: Vec<_> = (0..50).map(|_| begin_held(&client, &[])).collect();
+    assert_eq!(held(&client), 50);
+    drop(answers);
+    assert_eq!(held(&client), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_ends_when_the_node_stops() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = begin_held(&client, &[]);
+    backend.stop();
+    assert_eq!(answer.await.expect("an answer").code, 19);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pull_goes_on_past_what_does_not_match() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let began = tokio::time::Instant::now();
+    let answer = tokio::spawn(begin_held(&client, &[("subscription", "A")]));
+    for _ in 0..3 {
+        backend.write_tagged("t1", 2, &[("B", "b")]);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!answer.is_finished());
+    }
+    backend.write_tagged("t1", 2, &[("B", "b"), ("A", "a")]);
+    let answer = answer.await.expect("no panic").expect("an answer");
+    assert_eq!(seen(&answer), (0, "FOUND", "23", vec![22]));
+    assert_eq!(began.elapsed().as_millis() / 10, 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_scanned_in_vain_need_not_be_scanned_again() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = tokio::spawn(begin_held(&client, &[("subscription", "A")]));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    backend.write_tagged("t1", 2, &[("B", "b"), ("B", "b")]);
+    let answer = answer.await.expect("no panic").expect("an answer");
+    assert_eq!(seen(&answer), (20, "NO_MATCHED_MESSAGE", "20", vec![]));
+    assert_eq!(answer.ext_fields.get("maxOffset"), Some("20"));
+}
+
+/// Pitfall 3: an abort marker alone moves the stable end.
+#[tokio::test(start_paused = true)]
+async fn a_marker_moves_a_held_pull_on() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = tokio::spawn(begin_held(&client, &[]));
+    backend.skip("t1", 2, 2);
+    let answer = answer.await.expect("no panic").expect("an answer");
+    assert_eq!(seen(&answer), (20, "NO_MATCHED_MESSAGE", "20", vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_subscription_is_used_at_once() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    backend.register("g", subscription("A", "TAG", 1)).await;
+    let answer = tokio::spawn(begin_held(&client, &[("sysFlag", HELD_BY_HEARTBEAT)]));
+    backend.write_tagged("t1", 2, &[("B", "b")]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!answer.is_finished());
+    backend.register("g", subscription("B", "TAG", 2)).await;
+    client.dispatcher.subscription_changed("g");
+    let answer = answer.await.expect("no panic").expect("an answer");
+    assert_eq!(seen(&answer), (0, "FOUND", "19", vec![18]), "what was passed over matches now");
+    backend.register("g", subscription("A", "TAG", 3)).await;
+    let answer =
+        tokio::spawn(begin_held(&client, &[("sysFlag", HELD_BY_HEARTBEAT), ("queueOffset", "19")]));
+    tokio::task::yield_now().await;
+    backend.consumer_leave("g", "c").await.expect("left");
+    client.dispatcher.subscription_changed("g");
+    assert_eq!(answer.await.expect("no panic").expect("an answer").code, 24);
+    assert_eq!(held(&client), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_records_move_a_held_pull() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = begin_held(&client, &[]);
+    backend.skip("t1", 2, 10);
+    backend.set_log_start("t1", 2, 25);
+    let answer = answer.await.expect("an answer");
+    assert_eq!(seen(&answer), (21, "OFFSET_TOO_SMALL", "25", vec![]));
+}
+
+/// Beyond 2^40 there are no message addresses; the queue is not passed over in silence.
+#[tokio::test]
+async fn the_end_of_the_address_space() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    let end = 1_i64 << ADDRESS_OFFSET_BITS;
+    backend.skip("t1", 2, end - 1);
+    backend.set_log_start("t1", 2, end - 1);
+    backend.write_tagged("t1", 2, &[("", "last"), ("", "beyond")]);
+    let client = Client::new(backend);
+    let answer = pull(&client, &[("queueOffset", &(end - 1).to_string())]).await;
+    assert_eq!(seen(&answer), (0, "FOUND", &*end.to_string(), vec![end - 1]));
+    let answer = pull(&client, &[("queueOffset", &end.to_string())]).await;
+    assert_eq!(answer.code, 1);
+    assert!(answer.remark.expect("a remark").contains("2^40"));
+}
+
+#[tokio::test]
+async fn a_message_looks_as_it_was_written() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let answer = pull(&client, &[("maxMsgNums", "1")]).await;
+    let mut rest = &answer.body[..];
+    let message = Message::decode(&mut rest).expect("a message");
+    assert_eq!((message.topic, message.queue_id, message.body), ("t1", 2, &b"a"[..]));
+    assert_eq!(message.born_timestamp_ms, fake::BORN_MS);
+    assert_eq!(message.store_timestamp_ms, backend.now_ms());
+    assert_eq!(message.store_host, backend.config().broker_address);
+    assert!(rest.is_empty());
+}
+
+/// What a waiting pull costs; ten thousand idle consumers must not matter.
+#[tokio::test]
+async fn a_held_pull_is_small() {
+    let client = Client::new(backend());
+    let pull = handle(crate::processors::Call {
+        shared: client.dispatcher.shared(),
+        session: client.session.clone(),
+        reply: crate::processors::Reply::to(&request(&[])),
+        request: request(&[]),
+    });
+    let bytes = std::mem::size_of_val(&pull);
+    assert!(bytes <= 2048, "{bytes} bytes");
+}
