@@ -1,4 +1,5 @@
 # Two commands do everything: `make demo` and `make test`. Both install what they lack (Debian, root).
+# `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures.
 .PHONY: setup test lint demo bench
 setup:
 	@scripts/setup
@@ -10,3 +11,10 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo check -p duolog-log-core -p duolog-coordinator --no-default-features
+
+demo: setup
+	@scripts/demo
+
+bench: setup
+	@scripts/bench $(if $(KAFKA_PEER),--kafka-peer $(KAFKA_PEER)) \
+	  $(if $(ROCKETMQ_PEER),--rocketmq-peer $(ROCKETMQ_PEER)) $(BENCH)
