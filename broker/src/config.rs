@@ -4,6 +4,7 @@
 //! and RocketMQ is known; one that nothing acts on yet is accepted at its default only.
 
 pub mod args;
+pub mod change;
 pub mod describe;
 pub mod key;
 pub mod listener;

@@ -146,6 +146,27 @@ impl Key {
         ))
     }
 
+    /// As [`Self::check`], but the text names value and key as Kafka's `ConfigException` does: of a
+    /// list the part that is wrong.
+    pub fn check_named(&self, value: &str) -> Result<(), String> {
+        self.check(value).map_err(|reason| {
+            let blamed = match (&self.valid, self.kind) {
+                (Valid::OneOf(texts), Kind::List) => {
+                    list(value).into_iter().find(|part| !texts.contains(part)).unwrap_or(value)
+                }
+                _ => value,
+            };
+            format!("Invalid value {blamed} for configuration {}: {reason}", self.name)
+        })
+    }
+
+    /// Whether a running node takes another value: so far those that topics take their defaults
+    /// from, since topics are resolved anew when one changes.
+    pub fn is_dynamic(&self) -> bool {
+        let changes = matches!(self.update, Update::ClusterWide | Update::PerBroker);
+        changes && topic_keys().iter().any(|key| key.synonyms.contains(&self.name))
+    }
+
     fn check_kind(&self, value: &str) -> Result<(), String> {
         let value = value.trim();
         let (parses, kind) = match self.kind {

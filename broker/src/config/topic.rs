@@ -82,8 +82,7 @@ pub fn check_override(name: &str, value: &str) -> Result<(), String> {
     let Some(key) = key::topic_key(name) else {
         return Err(format!("Unknown topic config name: {name}"));
     };
-    key.check(value)
-        .map_err(|reason| format!("Invalid value {value} for configuration {name}: {reason}"))
+    key.check_named(value)
 }
 
 /// The value that `key` has on this node when the topic does not set it.

@@ -151,6 +151,11 @@ impl Image {
         self.configs.get(&(scope, name.to_owned()))
     }
 
+    /// The node's configuration as it was at start.
+    pub fn static_values(&self) -> &Arc<Values> {
+        &self.static_values
+    }
+
     /// A RocketMQ group's configuration.
     pub fn subscription_group(&self, name: &str) -> Option<&Arc<SubscriptionGroup>> {
         self.groups.get(name)

@@ -1,0 +1,133 @@
+//! Changes of a configuration that is kept as overrides (KIP-339), checked before they are stored.
+
+use super::key::{self, Kind};
+use super::topic::{self, Overrides};
+use super::values::Values;
+
+/// What becomes of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It has this value.
+    Set(String),
+    /// It goes back to its default.
+    Delete,
+    /// The parts of this list are added to it, those that it does not have.
+    Append(String),
+    /// The parts of this list are taken out of it.
+    Subtract(String),
+}
+
+/// A key and its change.
+pub type KeyChange = (String, Change);
+
+/// Why a change is refused, in Kafka's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// An unknown key, a value that it does not take, or one that nothing acts on yet.
+    #[error("{0}")]
+    InvalidConfig(String),
+    /// A key of the node that only its start reads, or a value of the node that its key does not
+    /// take.
+    #[error("{0}")]
+    InvalidRequest(String),
+}
+
+/// The overrides of a topic after `changes`, all of them; `values` are the node's, for defaults.
+///
+/// Source: `ConfigurationControlManager.incrementalAlterConfigResource`.
+pub fn topic(
+    values: &Values,
+    overrides: &Overrides,
+    changes: &[KeyChange],
+) -> Result<Overrides, ChangeError> {
+    let mut after = overrides.clone();
+    for (name, change) in changes {
+        let key = key::topic_key(name);
+        let default = || key.and_then(|key| topic::default_value(values, key));
+        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
+        if let (Some(value), false) = (after.get(name), *change == Change::Delete) {
+            topic::check_override(name, value).map_err(ChangeError::InvalidConfig)?;
+        }
+    }
+    Ok(after)
+}
+
+/// The dynamic values of one node or of all after `changes`, all of them; `values` are those in
+/// force.
+///
+/// Source: `DynamicBrokerConfig.validate`; unlike Kafka's, it takes no key that nobody knows.
+pub fn broker(
+    values: &Values,
+    overrides: &Overrides,
+    changes: &[KeyChange],
+) -> Result<Overrides, ChangeError> {
+    let fixed: Vec<&str> = changes
+        .iter()
+        .filter(|(name, _)| key::broker_key(name).is_some_and(|key| !key.is_dynamic()))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !fixed.is_empty() {
+        return Err(ChangeError::InvalidRequest(format!(
+            "Cannot update these configs dynamically: [{}]",
+            fixed.join(", ")
+        )));
+    }
+    let mut after = overrides.clone();
+    for (name, change) in changes {
+        let key = key::broker_key(name);
+        let default = || values.text(name).map(str::to_owned);
+        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
+        let (Some(value), false) = (after.get(name), *change == Change::Delete) else { continue };
+        let Some(key) = key else {
+            return Err(ChangeError::InvalidConfig(format!("Unknown broker config name: {name}")));
+        };
+        key.check_named(value).map_err(|text| {
+            if key.acts {
+                ChangeError::InvalidRequest(text)
+            } else {
+                ChangeError::InvalidConfig(text)
+            }
+        })?;
+    }
+    Ok(after)
+}
+
+fn apply(
+    overrides: &mut Overrides,
+    name: &str,
+    change: &Change,
+    kind: Option<Kind>,
+    default: impl FnOnce() -> Option<String>,
+) -> Result<(), ChangeError> {
+    let (word, parts) = match change {
+        Change::Set(value) => {
+            overrides.insert(name.to_owned(), value.clone());
+            return Ok(());
+        }
+        Change::Delete => {
+            overrides.remove(name);
+            return Ok(());
+        }
+        Change::Append(parts) => ("APPEND", parts),
+        Change::Subtract(parts) => ("SUBTRACT", parts),
+    };
+    if kind != Some(Kind::List) {
+        return Err(ChangeError::InvalidConfig(format!(
+            "Can't {word} to key {name} because its type is not LIST."
+        )));
+    }
+    let held = overrides.get(name).cloned().or_else(default).unwrap_or_default();
+    let mut list = key::list(&held);
+    for part in key::list(parts) {
+        match change {
+            Change::Subtract(_) => list.retain(|held| *held != part),
+            _ if list.contains(&part) => {}
+            _ => list.push(part),
+        }
+    }
+    overrides.insert(name.to_owned(), list.join(","));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
