@@ -5,9 +5,13 @@
 //! write single quotes and bare names at times, numbers inside strings, and raw control characters.
 //! All of that is read; nesting is bounded.
 
+mod out;
 mod scan;
-mod write;
+mod value;
 
+pub use out::JsonStyle;
+pub(crate) use out::{JsonOut, ToJson, write_string};
 pub use scan::JsonError;
 pub(crate) use scan::{Cursor, Quoted};
-pub(crate) use write::write_string;
+pub use value::BodyError;
+pub(crate) use value::Value;

@@ -16,6 +16,8 @@ pub mod response_code;
 
 pub mod translate;
 
+pub mod bodies;
+
 pub mod dispatch;
 mod holds;
 mod namesrv;

@@ -37,6 +37,9 @@ pub const BATCH_MESSAGES_MAX: usize = 4 * 1024 * 1024 / 22;
 /// Nesting of a JSON body; beyond it the body is refused rather than the stack risked.
 pub const JSON_DEPTH_MAX: usize = 64;
 
+/// Values in a JSON body, keys included; one costs about fifty bytes of memory.
+pub const JSON_VALUES_MAX: usize = 200_000;
+
 /// From this size on, a piece is handed to the socket as it is instead of being copied into the
 /// answer's own buffer.
 pub const SHARED_SEGMENT_BYTES_MIN: usize = 4096;
