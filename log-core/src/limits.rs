@@ -11,3 +11,7 @@ pub const OPEN_FILES_MAX: usize = 4096;
 
 /// Index files of sealed segments that are mapped at once.
 pub const MAPPED_FILES_MAX: usize = 1024;
+
+/// What the records of one stored batch may decompress to when a lookup decodes it. Produce refuses
+/// larger ones.
+pub const DECOMPRESSED_BATCH_BYTES_MAX: usize = 512 << 20;

@@ -4,6 +4,12 @@ pub mod checkpoint;
 pub mod disk;
 #[cfg(feature = "file")]
 pub mod file_disk;
+pub(crate) mod growing;
+pub(crate) mod index;
 #[cfg(feature = "file")]
 mod mmap;
 pub mod names;
+pub(crate) mod segment;
+pub(crate) mod snapshot;
+pub(crate) mod sparse;
+pub(crate) mod walk;

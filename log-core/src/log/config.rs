@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::tail::TailBudget;
 use crate::ids::TopicId;
 
 /// Settings of one log; defaults are Kafka 4.3's.
@@ -29,8 +30,10 @@ pub struct LogConfig {
     pub flush_ms: i64,
     /// `producer.id.expiration.ms`: idempotence is forgotten after so long without a batch.
     pub producer_id_expiration_ms: i64,
-    /// How many bytes of the newest batches stay in memory, per log.
+    /// How many bytes of the newest batches this log keeps in memory at most.
     pub tail_cache_bytes: usize,
+    /// How many bytes all logs keep together at most.
+    pub tail_budget: Arc<TailBudget>,
 }
 
 impl Default for LogConfig {
@@ -49,6 +52,7 @@ impl Default for LogConfig {
             flush_ms: i64::MAX,
             producer_id_expiration_ms: DAY_MS,
             tail_cache_bytes: 1 << 20,
+            tail_budget: Arc::new(TailBudget::new(64 << 20)),
         }
     }
 }

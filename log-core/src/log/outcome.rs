@@ -2,9 +2,6 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::storage::disk::DiskFile;
-use std::sync::Arc;
-
 /// One whole, validated record batch that waits to be appended.
 ///
 /// The leader's append writes base offset and leader epoch into `bytes`; nothing else changes.
@@ -93,19 +90,6 @@ pub struct AbortedTxn {
     pub last_stable_offset: i64,
 }
 
-/// Files to sync, and up to where the log is durable once that is done.
-///
-/// Sync `files` in order, then the folder when `sync_dir` says so, then tell the log by `Log::mark_synced`.
-#[derive(Clone, Debug)]
-pub struct FlushPoint {
-    /// The log end at the time: exclusive.
-    pub offset: i64,
-    /// Written since the last flush.
-    pub files: Vec<Arc<dyn DiskFile>>,
-    /// Folder whose names changed since.
-    pub sync_dir: Option<std::path::PathBuf>,
-}
-
 /// What opening a log found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -121,7 +105,7 @@ pub struct RecoveryReport {
     pub segments_dropped: usize,
     /// Index files (offset, time, transaction, append time, tags) made anew.
     pub indexes_rebuilt: usize,
-    /// Whether producer state was replayed from batches and not only read from a snapshot.
+    /// Where replaying producer state began, when the newest snapshot did not reach the log end.
     pub producers_replayed_from: Option<i64>,
     /// Files of an interrupted deletion or write that were removed.
     pub stray_files_removed: usize,

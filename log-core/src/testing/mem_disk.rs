@@ -58,6 +58,11 @@ impl MemDisk {
         self.state().faults.insert(number, fault);
     }
 
+    /// Forgets planned faults that no call met.
+    pub fn clear_faults(&self) {
+        self.state().faults.clear();
+    }
+
     /// Bytes that all files together may hold; writes above it fail as [`DiskErrorKind::Full`].
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;

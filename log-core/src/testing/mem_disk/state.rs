@@ -168,11 +168,17 @@ impl State {
     }
 
     pub(super) fn change_name(&mut self, dir: &Path, change: NameChange) {
-        if let Some(names) = self.dirs.get_mut(dir) {
-            change.apply(&mut names.seen);
-            names.unsynced.push(change);
+        let Some(names) = self.dirs.get_mut(dir) else { return };
+        let unnames = match &change {
+            NameChange::Add { .. } => false,
+            NameChange::Remove { .. } => true,
+            NameChange::Rename { to, .. } => names.seen.contains_key(to),
+        };
+        change.apply(&mut names.seen);
+        names.unsynced.push(change);
+        if unnames {
+            self.drop_unnamed();
         }
-        self.drop_unnamed();
     }
 
     /// Both names must lie in one folder, as they do in a log.

@@ -1,0 +1,174 @@
+//! Making a log durable, off the thread that writes it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Log, LogError};
+use crate::replication::epochs::LeaderEpochs;
+use crate::storage::checkpoint::{self, Durability};
+use crate::storage::disk::{Disk, DiskError, DiskFile, OpenMode};
+use crate::storage::names::{FileKind, SegmentPaths};
+use crate::storage::segment::Segment;
+
+/// What must be synced so that the log is durable up to an offset.
+///
+/// Any thread may call [`Self::sync`]; the log's owner then calls [`Log::mark_synced`].
+#[derive(Clone, Debug)]
+pub struct FlushPoint {
+    offset: i64,
+    disk: Arc<dyn Disk>,
+    dir: Arc<Path>,
+    /// Log files that were written to since the last flush.
+    logs: Vec<Arc<dyn DiskFile>>,
+    /// Small files beside them, opened for the sync alone.
+    others: Vec<PathBuf>,
+    /// Written anew and synced, when they changed.
+    epochs: Option<LeaderEpochs>,
+    covered: Covered,
+}
+
+/// The state of a log that a flush point covers.
+#[derive(Clone, Debug)]
+struct Covered {
+    generation: u64,
+    names_changed: u64,
+    epochs_changed: u64,
+    sealed: usize,
+    snapshots: usize,
+}
+
+impl FlushPoint {
+    /// Up to where the log will be durable: exclusive.
+    #[must_use]
+    pub const fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// Syncs files and names. Blocks for as long as the device takes.
+    ///
+    /// On an error tell the log by [`Log::sync_failed`]: what was written before may be lost even
+    /// when a later sync succeeds.
+    pub fn sync(&self) -> Result<(), DiskError> {
+        for log in &self.logs {
+            match log.sync() {
+                // Retention removed it meanwhile.
+                Err(error) if error.is_not_found() => {}
+                result => result?,
+            }
+        }
+        for path in &self.others {
+            match self.disk.open(path, OpenMode::Existing) {
+                Ok(file) => file.sync()?,
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(epochs) = &self.epochs {
+            checkpoint::write_leader_epochs(&*self.disk, &self.dir, epochs, Durability::Synced)?;
+        }
+        if self.covered.names_changed > 0 {
+            self.disk.sync_dir(&self.dir)?;
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    /// What to sync so that all that is written now is durable; `None` when it already is.
+    ///
+    /// Errors: `StorageFull`, `Storage` when index entries cannot be written first.
+    pub fn flush_point(&mut self) -> Result<Option<FlushPoint>, LogError> {
+        self.check_writable()?;
+        if self.log_end == self.recovery_point && self.names_changed == 0 {
+            return Ok(None);
+        }
+        self.active.write_indexes(&*self.disk)?;
+        let mut logs: Vec<_> =
+            self.unsynced.iter().map(|segment| Arc::clone(&segment.log)).collect();
+        logs.push(Arc::clone(&self.active.segment.log));
+        let index_paths = |segment: &Arc<Segment>| {
+            let kinds = [FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::TxnIndex];
+            kinds.map(|kind| segment.paths.of(kind))
+        };
+        let segments = self.unsynced.iter().chain([&self.active.segment]);
+        let mut others: Vec<_> = segments.flat_map(index_paths).collect();
+        others.extend(self.unsynced_snapshots.iter().map(|offset| {
+            SegmentPaths::new(Arc::clone(&self.dir), *offset).of(FileKind::Snapshot)
+        }));
+        Ok(Some(FlushPoint {
+            offset: self.log_end,
+            disk: Arc::clone(&self.disk),
+            dir: Arc::clone(&self.dir),
+            logs,
+            others,
+            epochs: (self.epochs_changed > 0).then(|| self.epochs.clone()),
+            covered: Covered {
+                generation: self.shared.generation(),
+                names_changed: self.names_changed,
+                epochs_changed: self.epochs_changed,
+                sealed: self.unsynced.len(),
+                snapshots: self.unsynced_snapshots.len(),
+            },
+        }))
+    }
+
+    /// Takes note that [`FlushPoint::sync`] succeeded. A flush from before a truncation says
+    /// nothing about what was written after it.
+    pub fn mark_synced(&mut self, point: &FlushPoint, now_ms: i64) {
+        let covered = &point.covered;
+        if covered.generation != self.shared.generation() {
+            return;
+        }
+        self.recovery_point = self.recovery_point.max(point.offset);
+        self.unsynced.drain(..covered.sealed.min(self.unsynced.len()));
+        self.unsynced_snapshots.drain(..covered.snapshots.min(self.unsynced_snapshots.len()));
+        self.names_changed = self.names_changed.saturating_sub(covered.names_changed);
+        self.epochs_changed = self.epochs_changed.saturating_sub(covered.epochs_changed);
+        self.last_flush_ms = now_ms;
+        self.first_unflushed_ms = (self.log_end > self.recovery_point).then_some(now_ms);
+    }
+
+    /// Takes note that a sync failed: the log refuses writes until it is opened again.
+    pub fn sync_failed(&mut self, error: &DiskError) {
+        self.fail(error);
+    }
+
+    /// Flushes on this thread.
+    ///
+    /// Errors: `StorageFull`, `Storage`.
+    pub fn flush(&mut self, now_ms: i64) -> Result<(), LogError> {
+        let Some(point) = self.flush_point()? else { return Ok(()) };
+        match point.sync() {
+            Ok(()) => self.mark_synced(&point, now_ms),
+            Err(error) => {
+                self.sync_failed(&error);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Up to where the log is durable: exclusive. What `recovery-point-offset-checkpoint` holds.
+    #[must_use]
+    pub const fn recovery_point(&self) -> i64 {
+        self.recovery_point
+    }
+
+    /// Records that are written but not synced; `flush.messages` compares with it.
+    #[must_use]
+    pub const fn unflushed_messages(&self) -> i64 {
+        self.log_end - self.recovery_point
+    }
+
+    /// When the last flush ended, or the log was opened.
+    #[must_use]
+    pub const fn last_flush_ms(&self) -> i64 {
+        self.last_flush_ms
+    }
+
+    /// Since when records have been waiting for a flush; `flush.ms` counts from it.
+    #[must_use]
+    pub const fn first_unflushed_ms(&self) -> Option<i64> {
+        self.first_unflushed_ms
+    }
+}

@@ -1,0 +1,239 @@
+//! Opening a log: what the folder holds, what of it can be trusted, and what is made anew.
+//!
+//! After a clean stop everything is trusted and nothing is scanned. After any other stop:
+//!
+//! 1. leftovers of deletions and unfinished writes go, so do indexes without a log;
+//! 2. segments below the one that holds the recovery point keep their bytes, their indexes are
+//!    checked;
+//! 3. from that segment on every batch is read: length, CRC, offsets. The first one that is not
+//!    whole ends the log: the rest of its segment is cut off, later segments are dropped. So is a
+//!    segment that does not begin where the one before it ends;
+//! 4. producers are replayed from the newest sound snapshot on, and with them the aborted
+//!    transactions; leader epochs are read from the batches.
+//!
+//! Source: LogLoader, LogSegment.recover.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::active::{Active, WrittenEntries};
+use super::tail::{Tail, TailWriter};
+use super::view::{Shared, ViewParts};
+use super::{
+    AbortedTxn, Health, Log, LogConfig, LogError, LogIdentity, OpenHint, RecoveryReport, Shutdown,
+};
+use crate::ids::Offset;
+use crate::producers::Producers;
+use crate::replication::epochs::LeaderEpochs;
+use crate::storage::checkpoint::{self, Durability};
+use crate::storage::disk::{Disk, OpenMode};
+use crate::storage::segment::{LogHeads, Segment, SegmentParts};
+
+mod inventory;
+mod replay;
+mod scan;
+
+pub(super) use inventory::Inventory;
+pub(super) use replay::Snapshots;
+
+/// What opening works with.
+#[derive(Debug)]
+struct Recovery {
+    disk: Arc<dyn Disk>,
+    dir: Arc<Path>,
+    config: Arc<LogConfig>,
+    now_ms: i64,
+    report: RecoveryReport,
+    inventory: Inventory,
+    epochs: LeaderEpochs,
+    /// Sealed segments that may hold unsynced bytes, oldest first.
+    unsynced: Vec<Arc<Segment>>,
+    names_changed: u64,
+}
+
+/// The last segment, to be written on.
+#[derive(Debug)]
+struct LastSegment {
+    parts: SegmentParts,
+    heads: LogHeads,
+    aborted: Vec<AbortedTxn>,
+    written: WrittenEntries,
+}
+
+/// What the batches of a log say.
+#[derive(Debug)]
+struct Content {
+    sealed: Vec<Arc<Segment>>,
+    last: Option<LastSegment>,
+    producers: Producers,
+}
+
+/// See [`Log::open`].
+pub(super) fn open(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    identity: LogIdentity,
+    config: Arc<LogConfig>,
+    hint: OpenHint,
+    now_ms: i64,
+) -> Result<(Log, RecoveryReport), LogError> {
+    disk.create_dir_all(dir)?;
+    let mut names_changed = 0;
+    match checkpoint::read_topic_id(&*disk, dir)? {
+        Some(found) if found != identity.topic_id => {
+            return Err(LogError::InconsistentTopicId { expected: identity.topic_id, found });
+        }
+        Some(_) => {}
+        None => {
+            checkpoint::write_topic_id(&*disk, dir, identity.topic_id, Durability::Unsynced)?;
+            names_changed = 1;
+        }
+    }
+    let mut report = RecoveryReport::default();
+    let inventory = Inventory::take(&*disk, dir, &mut report)?;
+    report.segments = inventory.logs.len();
+    let recovery = Recovery {
+        disk,
+        dir: dir.into(),
+        config,
+        now_ms,
+        report,
+        inventory,
+        epochs: LeaderEpochs::default(),
+        unsynced: Vec::new(),
+        names_changed,
+    };
+    recovery.run(identity, hint)
+}
+
+impl Recovery {
+    fn run(
+        mut self,
+        identity: LogIdentity,
+        hint: OpenHint,
+    ) -> Result<(Log, RecoveryReport), LogError> {
+        let segments = self.open_segments()?;
+        let first = segments.first().map_or(0, |segment| segment.base_offset);
+        let log_start = hint.log_start_offset.unwrap_or(0).max(first);
+        self.epochs = match checkpoint::read_leader_epochs(&*self.disk, &self.dir)? {
+            Some(epochs) => epochs,
+            None => replay::epochs_of(&segments)?,
+        };
+        let content = self.content(segments, hint)?;
+        let log_end = content.last.as_ref().map_or(log_start, |last| last.heads.end_offset);
+        self.remove_stray_snapshots(log_end)?;
+        let trusted_all = hint.shutdown == Shutdown::Clean && self.report.segments_scanned == 0;
+        let recovery_point =
+            if trusted_all { log_end } else { hint.recovery_point.unwrap_or(0).min(log_end) };
+        self.report.log_end_offset = log_end.max(log_start);
+        let report = self.report.clone();
+        let now_ms = self.now_ms;
+        let mut log = self.assemble(identity, content, log_start.min(log_end), recovery_point)?;
+        if log_start > log_end {
+            // All that is left was deleted and the end is lost: no offset may be given twice.
+            log.truncate_fully_and_start_at(log_start, now_ms)?;
+        }
+        Ok((log, report))
+    }
+
+    fn open_segments(&self) -> Result<Vec<Arc<Segment>>, LogError> {
+        let interval = self.config.index_interval_bytes;
+        let open = |base_offset: &i64| {
+            let mode = OpenMode::Existing;
+            SegmentParts::open(&self.disk, &self.dir, *base_offset, interval, mode)
+                .map(|parts| Arc::new(Segment::sealed(parts)))
+                .map_err(LogError::from)
+        };
+        self.inventory.logs.iter().map(open).collect()
+    }
+
+    /// Trusts what was synced or cleanly closed, and scans the rest.
+    fn content(
+        &mut self,
+        segments: Vec<Arc<Segment>>,
+        hint: OpenHint,
+    ) -> Result<Content, LogError> {
+        let scanned_from = match hint.shutdown {
+            Shutdown::Clean => segments.len().saturating_sub(1),
+            Shutdown::Unclean => {
+                let recovery_point = hint.recovery_point.unwrap_or(0);
+                segments.partition_point(|s| s.base_offset <= recovery_point).saturating_sub(1)
+            }
+        };
+        let Some(first) = segments.get(scanned_from) else {
+            let producers = Producers::default();
+            return Ok(Content { sealed: segments, last: None, producers });
+        };
+        if hint.shutdown == Shutdown::Clean
+            && let Some(last) = self.trust_last(first)?
+        {
+            let producers = self.producers_at(&segments, last.heads.end_offset)?;
+            let sealed = segments.get(..scanned_from).unwrap_or_default().to_vec();
+            return Ok(Content { sealed, last: Some(last), producers });
+        }
+        let first_offset = first.base_offset;
+        let (trusted, unsure) = segments.split_at_checked(scanned_from).unwrap_or_default();
+        for (index, segment) in trusted.iter().enumerate() {
+            self.check_trusted(segment, trusted.get(..index).unwrap_or_default())?;
+        }
+        let mut producers = self.producers_at(trusted, first_offset)?;
+        let (scanned, last) = self.scan(unsure, &mut producers)?;
+        let sealed = trusted.iter().cloned().chain(scanned).collect();
+        Ok(Content { sealed, last, producers })
+    }
+
+    fn assemble(
+        mut self,
+        identity: LogIdentity,
+        content: Content,
+        log_start: i64,
+        recovery_point: i64,
+    ) -> Result<Log, LogError> {
+        let Content { sealed: mut segments, last, mut producers } = content;
+        let log_end = last.as_ref().map_or(log_start, |last| last.heads.end_offset);
+        let active = match last {
+            Some(LastSegment { parts, heads, aborted, written }) => {
+                Active::resume(parts, heads, aborted, self.now_ms, written)
+            }
+            None => {
+                self.names_changed += 1;
+                Active::create(&self.disk, &self.dir, log_start, &self.config, self.now_ms)?
+            }
+        };
+        producers.set_end_offset(log_end);
+        self.epochs.truncate_from_end(Offset(log_end));
+        self.epochs.truncate_from_start(Offset(log_start));
+        segments.push(Arc::clone(&active.segment));
+        let tail = TailWriter::new(Arc::clone(&self.config.tail_budget));
+        let shared = Shared::new(ViewParts {
+            segments: segments.iter().cloned().collect(),
+            tail: Tail::default(),
+            log_start,
+            log_end,
+            epochs: Arc::new(self.epochs.clone()),
+        });
+        Ok(Log {
+            disk: self.disk,
+            dir: self.dir,
+            identity,
+            config: self.config,
+            health: Health::Writable,
+            shared: Arc::new(shared),
+            segments,
+            active,
+            tail,
+            producers,
+            epochs: self.epochs,
+            log_start,
+            log_end,
+            recovery_point,
+            unsynced: self.unsynced,
+            unsynced_snapshots: Vec::new(),
+            names_changed: self.names_changed,
+            epochs_changed: 0,
+            last_flush_ms: self.now_ms,
+            first_unflushed_ms: (log_end > recovery_point).then_some(self.now_ms),
+            deletions: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads segments through, keeps what is whole, and makes their indexes anew.
+
+use std::sync::Arc;
+
+use super::replay::replay_batches;
+use super::{LastSegment, Recovery};
+use crate::ids::Offset;
+use crate::log::active::WrittenEntries;
+use crate::log::config::CleanupPolicy;
+use crate::log::marker::replay;
+use crate::log::{AbortedTxn, LogError};
+use crate::producers::Producers;
+use crate::record::{Batch, BatchHeader};
+use crate::storage::checkpoint::{self, Durability};
+use crate::storage::disk::{DiskResult, OpenMode};
+use crate::storage::index::{self, Entry};
+use crate::storage::names::FileKind;
+use crate::storage::segment::{LogHeads, Segment};
+use crate::storage::sparse::SparseIndexer;
+use crate::storage::walk::Step;
+
+/// A segment that was read from end to end.
+#[derive(Debug)]
+struct Scanned {
+    heads: LogHeads,
+    aborted: Vec<AbortedTxn>,
+    /// Where the last whole batch ends.
+    size: u64,
+}
+
+impl Recovery {
+    /// Scans `segments`, of which the first begins where `producers` end. Returns those that are
+    /// sealed and the last, to be written on; what does not continue the log is dropped.
+    pub(super) fn scan(
+        &mut self,
+        segments: &[Arc<Segment>],
+        producers: &mut Producers,
+    ) -> Result<(Vec<Arc<Segment>>, Option<LastSegment>), LogError> {
+        let mut sealed = Vec::new();
+        let mut last = None;
+        for (index, segment) in segments.iter().enumerate() {
+            let next = segments.get(index + 1);
+            let scanned = self.scan_segment(segment, producers)?;
+            let torn = segment.size() - scanned.size;
+            if torn > 0 {
+                segment.log.truncate(scanned.size)?;
+                self.report.bytes_truncated += torn;
+            }
+            let continues = next.is_some_and(|next| {
+                torn == 0 && self.may_follow(next.base_offset, scanned.heads.end_offset)
+            });
+            if !continues {
+                self.drop_segments(segments.get(index + 1..).unwrap_or_default())?;
+                last = Some(self.keep_last(segment, scanned)?);
+                break;
+            }
+            sealed.push(self.seal(segment, scanned)?);
+        }
+        Ok((sealed, last))
+    }
+
+    /// Whether a segment may begin at `base_offset` after one that ended at `end_offset`. Where
+    /// compaction works, records may be missing before it.
+    fn may_follow(&self, base_offset: i64, end_offset: i64) -> bool {
+        match self.config.cleanup_policy {
+            CleanupPolicy::Delete | CleanupPolicy::Unlimited => base_offset == end_offset,
+            CleanupPolicy::Compact | CleanupPolicy::CompactAndDelete => base_offset >= end_offset,
+        }
+    }
+
+    fn scan_segment(
+        &mut self,
+        segment: &Segment,
+        producers: &mut Producers,
+    ) -> Result<Scanned, LogError> {
+        let base_offset = segment.base_offset;
+        self.epochs.truncate_from_end(Offset(base_offset));
+        let mut heads = LogHeads::new(base_offset, self.config.index_interval_bytes);
+        let mut aborted = Vec::new();
+        let mut walk = segment.walk_from(0);
+        let mut size = 0;
+        while let Step::Batch(batch) = walk.next_batch()? {
+            if !is_whole(&batch.content, &batch.header, base_offset, heads.end_offset) {
+                break;
+            }
+            heads.observe(&batch.header, batch.position);
+            aborted.extend(replay(producers, &batch.header, &batch.content));
+            let (epoch, at) = (batch.header.partition_leader_epoch, batch.header.base_offset);
+            self.epochs.assign(epoch, Offset(at));
+            size = walk.position();
+        }
+        self.report.segments_scanned += 1;
+        self.report.bytes_scanned += segment.size();
+        Ok(Scanned { heads, aborted, size })
+    }
+
+    /// A scanned segment that others follow.
+    fn seal(&mut self, segment: &Arc<Segment>, mut scanned: Scanned) -> DiskResult<Arc<Segment>> {
+        scanned.heads.times.extend(scanned.heads.indexer.time_entry());
+        self.write_indexes(segment, &scanned)?;
+        let sealed = Arc::new(Segment::sealed(segment.parts()));
+        self.unsynced.push(Arc::clone(&sealed));
+        Ok(sealed)
+    }
+
+    fn keep_last(&mut self, segment: &Arc<Segment>, scanned: Scanned) -> DiskResult<LastSegment> {
+        self.write_indexes(segment, &scanned)?;
+        let mut parts = segment.parts();
+        parts.size = scanned.size;
+        let written = WrittenEntries {
+            offsets: scanned.heads.offsets.len(),
+            times: scanned.heads.times.len(),
+            aborted: scanned.aborted.len(),
+        };
+        Ok(LastSegment { parts, heads: scanned.heads, aborted: scanned.aborted, written })
+    }
+
+    /// Writes those index files of a segment that do not hold what its batches say.
+    fn write_indexes(&mut self, segment: &Segment, scanned: &Scanned) -> DiskResult<()> {
+        let offsets = index::encode_all(scanned.heads.offsets.iter().copied());
+        let times = index::encode_all(scanned.heads.times.iter().copied());
+        let aborted = index::encode_all(scanned.aborted.iter().copied());
+        self.write_index(segment, FileKind::OffsetIndex, &offsets)?;
+        self.write_index(segment, FileKind::TimeIndex, &times)?;
+        if aborted.is_empty() {
+            return self.remove_if_there(segment, FileKind::TxnIndex);
+        }
+        self.write_index(segment, FileKind::TxnIndex, &aborted)
+    }
+
+    fn write_index(&mut self, segment: &Segment, kind: FileKind, content: &[u8]) -> DiskResult<()> {
+        let path = segment.paths.of(kind);
+        let found = match self.disk.open(&path, OpenMode::Existing) {
+            Ok(file) => Some(file.read_at(0, content.len() + 1)?),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        if found.is_some_and(|found| found == content) {
+            return Ok(());
+        }
+        self.report.indexes_rebuilt += 1;
+        self.names_changed += 1;
+        checkpoint::write(&*self.disk, &path, content, Durability::Unsynced)
+    }
+
+    fn remove_if_there(&mut self, segment: &Segment, kind: FileKind) -> DiskResult<()> {
+        match self.disk.remove(&segment.paths.of(kind)) {
+            Ok(()) => {
+                self.report.indexes_rebuilt += 1;
+                self.names_changed += 1;
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes segments that do not continue the log, the newest first: a crash meanwhile leaves no
+    /// gap.
+    fn drop_segments(&mut self, segments: &[Arc<Segment>]) -> DiskResult<()> {
+        for segment in segments.iter().rev() {
+            self.report.segments_dropped += 1;
+            self.report.bytes_truncated += segment.size();
+            self.names_changed += 1;
+            self.inventory.logs.remove(&segment.base_offset);
+            for kind in FileKind::ALL {
+                match self.disk.remove(&segment.paths.of(kind)) {
+                    Err(error) if !error.is_not_found() => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what a segment below the recovery point says beside its batches.
+    pub(super) fn check_trusted(
+        &mut self,
+        segment: &Arc<Segment>,
+        earlier: &[Arc<Segment>],
+    ) -> Result<(), LogError> {
+        if segment.check_indexes()? {
+            self.report.indexes_rebuilt += 1;
+            self.names_changed += 1;
+        }
+        if segment.aborted().is_ok() {
+            return Ok(());
+        }
+        // The transaction index is spoilt: replay the segment's transactions.
+        let mut producers = self.producers_at(earlier, segment.base_offset)?;
+        let aborted = replay_batches(&mut producers, &[Arc::clone(segment)], i64::MAX)?;
+        if aborted.is_empty() {
+            return Ok(self.remove_if_there(segment, FileKind::TxnIndex)?);
+        }
+        let content = index::encode_all(aborted);
+        Ok(self.write_index(segment, FileKind::TxnIndex, &content)?)
+    }
+
+    /// The last segment as a clean stop left it; `None` when its files do not agree after all.
+    pub(super) fn trust_last(&self, segment: &Segment) -> Result<Option<LastSegment>, LogError> {
+        let Some(offsets) = self.read_index(segment, FileKind::OffsetIndex)? else {
+            return Ok(None);
+        };
+        let Some(times) = self.read_index(segment, FileKind::TimeIndex)? else { return Ok(None) };
+        let Ok(aborted) = segment.aborted() else { return Ok(None) };
+        let aborted: Vec<AbortedTxn> = aborted.iter().collect();
+        let interval = self.config.index_interval_bytes;
+        let Some(heads) = heads_by_index(segment, offsets, times, interval)? else {
+            return Ok(None);
+        };
+        let written = WrittenEntries {
+            offsets: heads.offsets.len(),
+            times: heads.times.len(),
+            aborted: aborted.len(),
+        };
+        Ok(Some(LastSegment { parts: segment.parts(), heads, aborted, written }))
+    }
+
+    fn read_index<E: Entry>(
+        &self,
+        segment: &Segment,
+        kind: FileKind,
+    ) -> DiskResult<Option<Vec<E>>> {
+        let file = match self.disk.open(&segment.paths.of(kind), OpenMode::Existing) {
+            Ok(file) => file,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let len = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        Ok(index::decode_all(&file.read_at(0, len)?))
+    }
+}
+
+/// Whether a batch that is there in full may stand where it stands.
+fn is_whole(bytes: &[u8], header: &BatchHeader, base_offset: i64, expected: i64) -> bool {
+    let relative = header.last_offset().checked_sub(base_offset);
+    header.last_offset_delta >= 0
+        && header.base_offset >= expected
+        && relative.is_some_and(|relative| (0..=i64::from(i32::MAX)).contains(&relative))
+        && Batch::parse(bytes).is_ok_and(|batch| batch.verify_crc().is_ok())
+}
+
+/// What an active segment needs to know, from its indexes and the batches behind the last entry;
+/// `None` when these do not agree.
+fn heads_by_index(
+    segment: &Segment,
+    offsets: Vec<index::OffsetEntry>,
+    times: Vec<index::TimeEntry>,
+    interval_bytes: u32,
+) -> DiskResult<Option<LogHeads>> {
+    let base_offset = segment.base_offset;
+    let mut heads = LogHeads::new(base_offset, interval_bytes);
+    if segment.size() == 0 {
+        return Ok((offsets.is_empty() && times.is_empty()).then_some(heads));
+    }
+    let Step::Batch(first) = segment.walk_from(0).next_header()? else { return Ok(None) };
+    heads.first_timestamp = Some(first.header.max_timestamp);
+    heads.indexer = SparseIndexer::resume(base_offset, interval_bytes, times.last().copied());
+    let last = offsets.last().copied();
+    let mut walk = segment.walk_from(last.map_or(0, |entry| u64::from(entry.position)));
+    let mut next = None;
+    loop {
+        match walk.next_header()? {
+            Step::Batch(batch) => {
+                let (header, entry) = (batch.header, last.filter(|_| next.is_none()));
+                let expected = entry.map(|e| base_offset + i64::from(e.relative_offset));
+                if expected.is_some_and(|expected| expected != header.last_offset())
+                    || header.max_timestamp > heads.indexer.greatest().timestamp
+                {
+                    return Ok(None);
+                }
+                next = Some(header.next_offset());
+            }
+            Step::End => break,
+            Step::Broken { .. } => return Ok(None),
+        }
+    }
+    heads.end_offset = next.unwrap_or(base_offset);
+    (heads.offsets, heads.times) = (offsets, times);
+    Ok(Some(heads))
+}

@@ -1,0 +1,190 @@
+//! Which segments go, and how: renamed first, removed later, so that reads under way go on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::config::CleanupPolicy;
+use super::{Log, LogError};
+use crate::ids::Offset;
+use crate::storage::names::{DELETED_SUFFIX, FileKind, FileName, SegmentPaths, parse, with_suffix};
+use crate::storage::segment::Segment;
+
+/// Files that were renamed and wait for their removal.
+#[derive(Debug)]
+pub(super) struct Deletion {
+    due_ms: i64,
+    paths: Vec<PathBuf>,
+}
+
+/// What a retention run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Segments that went.
+    pub segments_deleted: usize,
+    /// Their bytes.
+    pub bytes_deleted: u64,
+}
+
+impl Log {
+    /// Drops segments that lie wholly below `high_watermark` and are too old (`retention.ms`), too
+    /// many (`retention.bytes`) or below the log start. The log start moves with them.
+    ///
+    /// A segment's age is `now_ms` less its greatest record timestamp, or less the time of its last
+    /// write when no record has one (case B79). An active segment that is due is rolled first; the
+    /// last, empty one stays. Source: UnifiedLog.deleteOldSegments. Errors: `StorageFull`,
+    /// `Storage`.
+    pub fn apply_retention(
+        &mut self,
+        high_watermark: i64,
+        now_ms: i64,
+    ) -> Result<Retained, LogError> {
+        self.check_writable()?;
+        let deletes = match self.config.cleanup_policy {
+            CleanupPolicy::Delete | CleanupPolicy::CompactAndDelete => true,
+            CleanupPolicy::Compact | CleanupPolicy::Unlimited => false,
+        };
+        let mut count = self.count_below_log_start();
+        if deletes {
+            count = count.max(self.count_expired(now_ms)?).max(self.count_oversize());
+        }
+        count = count.min(self.count_replicated(high_watermark));
+        if count == 0 {
+            return Ok(Retained::default());
+        }
+        if count == self.segments.len() {
+            self.roll_to(self.log_end, now_ms)?;
+        }
+        self.drop_oldest(count, now_ms)
+    }
+
+    /// Removes files that were dropped `file.delete.delay.ms` ago or earlier; returns how many.
+    /// One that cannot be removed is tried again at the next call.
+    pub fn remove_deleted(&mut self, now_ms: i64) -> usize {
+        let mut removed = 0;
+        let disk = &self.disk;
+        self.deletions.retain_mut(|deletion| {
+            if deletion.due_ms > now_ms {
+                return true;
+            }
+            deletion.paths.retain(|path| match disk.remove(path) {
+                Ok(()) => {
+                    removed += 1;
+                    false
+                }
+                Err(error) => !error.is_not_found(),
+            });
+            !deletion.paths.is_empty()
+        });
+        removed
+    }
+
+    /// Drops the first `count` segments, of which the active one is none.
+    fn drop_oldest(&mut self, count: usize, now_ms: i64) -> Result<Retained, LogError> {
+        let dropped: Vec<Arc<Segment>> = self.segments.drain(..count).collect();
+        let bytes_deleted = dropped.iter().map(|segment| segment.size()).sum();
+        let first = self.segments.first().map_or(self.log_end, |segment| segment.base_offset);
+        if first > self.log_start {
+            self.log_start = first;
+            if self.epochs.truncate_from_start(Offset(first)) {
+                self.epochs_changed();
+            }
+        }
+        self.publish();
+        self.delete_segments(&dropped, now_ms);
+        Ok(Retained { segments_deleted: dropped.len(), bytes_deleted })
+    }
+
+    /// Segments that end at or below the log start; never the last.
+    fn count_below_log_start(&self) -> usize {
+        let ends = self.segments.iter().skip(1).map(|next| next.base_offset);
+        ends.take_while(|end| *end <= self.log_start).count()
+    }
+
+    fn count_expired(&self, now_ms: i64) -> Result<usize, LogError> {
+        let retention_ms = self.config.retention_ms;
+        if retention_ms < 0 {
+            return Ok(0);
+        }
+        let mut count = 0;
+        for segment in &self.segments {
+            let newest = match segment.greatest()? {
+                Some(greatest) => greatest.timestamp,
+                None => segment.modified_ms()?,
+            };
+            if segment.size() == 0 || now_ms.saturating_sub(newest) <= retention_ms {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn count_oversize(&self) -> usize {
+        let Ok(retention_bytes) = u64::try_from(self.config.retention_bytes) else { return 0 };
+        let total: u64 = self.segments.iter().map(|segment| segment.size()).sum();
+        let mut excess = total.saturating_sub(retention_bytes);
+        let goes = |segment: &&Arc<Segment>| {
+            let size = segment.size();
+            let goes = size > 0 && size <= excess;
+            excess = excess.saturating_sub(size);
+            goes
+        };
+        self.segments.iter().take_while(goes).count()
+    }
+
+    /// Segments of which all records are replicated.
+    fn count_replicated(&self, high_watermark: i64) -> usize {
+        let ends = self.segments.iter().skip(1).map(|next| next.base_offset);
+        ends.chain([self.log_end]).take_while(|end| *end <= high_watermark).count()
+    }
+
+    /// Renames the files of segments that no view leads to any more, oldest first or as given.
+    ///
+    /// A file that cannot be renamed stays under its name; opening the log finds it again.
+    pub(super) fn delete_segments(&mut self, dropped: &[Arc<Segment>], now_ms: i64) {
+        let mut paths = Vec::new();
+        for segment in dropped {
+            let log = segment.paths.of(FileKind::Log);
+            let renamed = with_suffix(&log, DELETED_SUFFIX);
+            // Through its handle, so that a read that opens the file again finds it.
+            if segment.log.rename(&renamed).is_ok() {
+                paths.push(renamed);
+            }
+            for kind in FileKind::ALL {
+                if kind != FileKind::Log {
+                    paths.extend(self.rename_deleted(&segment.paths.of(kind)));
+                }
+            }
+        }
+        self.schedule_deletion(paths, now_ms);
+    }
+
+    /// Drops the snapshots at `offset` and above.
+    pub(super) fn delete_snapshots_from(&mut self, offset: i64, now_ms: i64) {
+        let Ok(entries) = self.disk.list(&self.dir) else { return };
+        let mut paths = Vec::new();
+        for entry in entries {
+            if let FileName::Segment(FileKind::Snapshot, at) = parse(&entry.name)
+                && at >= offset
+            {
+                let path = SegmentPaths::new(Arc::clone(&self.dir), at).of(FileKind::Snapshot);
+                paths.extend(self.rename_deleted(&path));
+            }
+        }
+        self.schedule_deletion(paths, now_ms);
+    }
+
+    fn rename_deleted(&self, path: &std::path::Path) -> Option<PathBuf> {
+        let renamed = with_suffix(path, DELETED_SUFFIX);
+        self.disk.rename(path, &renamed).is_ok().then_some(renamed)
+    }
+
+    fn schedule_deletion(&mut self, paths: Vec<PathBuf>, now_ms: i64) {
+        if paths.is_empty() {
+            return;
+        }
+        self.names_changed += 1;
+        let due_ms = now_ms.saturating_add(self.config.file_delete_delay_ms);
+        self.deletions.push(Deletion { due_ms, paths });
+    }
+}

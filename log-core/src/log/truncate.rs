@@ -1,0 +1,134 @@
+//! Cutting a log's end, and moving its start.
+
+use std::sync::Arc;
+
+use super::active::Active;
+use super::recovery::{Inventory, Snapshots};
+use super::{Health, Log, LogError};
+use crate::ids::Offset;
+use crate::producers::Producers;
+use crate::replication::epochs::LeaderEpochs;
+
+impl Log {
+    /// Drops all records at `offset` and above; batches go as a whole, so the log may end below
+    /// `offset`. Returns the log end.
+    ///
+    /// The recovery point falls with it: write its checkpoint before the next append, or a power
+    /// cut leaves one that vouches for bytes it never saw. Errors: `Storage`; when files may be
+    /// half cut the log refuses writes from then on.
+    pub fn truncate_to(&mut self, offset: i64, now_ms: i64) -> Result<i64, LogError> {
+        self.check_writable()?;
+        if offset >= self.log_end {
+            return Ok(self.log_end);
+        }
+        if offset <= self.first_base_offset() || offset <= self.log_start {
+            self.truncate_fully_and_start_at(offset, now_ms)?;
+            return Ok(offset);
+        }
+        let kept = self.segments.partition_point(|segment| segment.base_offset < offset).max(1);
+        let Some(last) = self.segments.get(kept - 1).cloned() else { return Err(LogError::Closed) };
+        let position = last.position_of(offset)?;
+        let (active, log_end) = Active::cut(&last, position, &self.config, now_ms)?;
+        self.active = active;
+        self.log_end = log_end;
+        let mut dropped = self.segments.split_off(kept);
+        self.segments.pop();
+        self.segments.push(Arc::clone(&self.active.segment));
+        self.tail.clear();
+        self.epochs.truncate_from_end(Offset(log_end));
+        self.forget_flushes_from(log_end);
+        // Readers let go of what is cut before it is.
+        self.publish_truncation();
+        if let Err(error) = self.active.cut_files(&*self.disk) {
+            self.fail(&error);
+            return Err(error.into());
+        }
+        dropped.reverse();
+        self.delete_segments(&dropped, now_ms);
+        self.delete_snapshots_from(log_end + 1, now_ms);
+        self.epochs_changed();
+        self.reload_producers(now_ms)?;
+        Ok(log_end)
+    }
+
+    /// Drops everything and starts anew at `offset`. See [`Self::truncate_to`] for the recovery
+    /// point.
+    ///
+    /// Errors: `StorageFull`, `Storage`; the log then refuses writes until it is opened again.
+    pub fn truncate_fully_and_start_at(
+        &mut self,
+        offset: i64,
+        now_ms: i64,
+    ) -> Result<(), LogError> {
+        self.check_writable()?;
+        let mut dropped = std::mem::take(&mut self.segments);
+        self.log_start = offset;
+        self.log_end = offset;
+        self.tail.clear();
+        self.epochs = LeaderEpochs::default();
+        self.producers = Producers::starting_at(offset);
+        self.forget_flushes_from(offset);
+        self.publish_truncation();
+        dropped.reverse();
+        self.delete_segments(&dropped, now_ms);
+        self.delete_snapshots_from(i64::MIN, now_ms);
+        match Active::create(&self.disk, &self.dir, offset, &self.config, now_ms) {
+            Ok(created) => self.active = created,
+            Err(error) => {
+                self.health = Health::Failed(error.to_string());
+                return Err(error.into());
+            }
+        }
+        self.names_changed += 1;
+        self.segments.push(Arc::clone(&self.active.segment));
+        self.epochs_changed();
+        self.publish();
+        Ok(())
+    }
+
+    /// Lets the log start at `offset`, which may lie inside a batch; a lower one changes nothing.
+    /// Whole segments below it go at the next retention run. Returns whether it moved.
+    ///
+    /// Errors: `OffsetOutOfRange` above the log end.
+    pub fn set_log_start_offset(&mut self, offset: i64) -> Result<bool, LogError> {
+        self.check_writable()?;
+        if offset > self.log_end {
+            let (log_start_offset, log_end_offset) = (self.log_start, self.log_end);
+            return Err(LogError::OffsetOutOfRange { offset, log_start_offset, log_end_offset });
+        }
+        if offset <= self.log_start {
+            return Ok(false);
+        }
+        self.log_start = offset;
+        if self.epochs.truncate_from_start(Offset(offset)) {
+            self.epochs_changed();
+        }
+        self.publish();
+        Ok(true)
+    }
+
+    /// Builds the producers anew for a log that was cut.
+    fn reload_producers(&mut self, now_ms: i64) -> Result<(), LogError> {
+        let mut offsets = Inventory::snapshots(&*self.disk, &self.dir)?;
+        let mut snapshots = Snapshots {
+            disk: &*self.disk,
+            dir: &self.dir,
+            offsets: &mut offsets,
+            now_ms,
+            expiration_ms: self.config.producer_id_expiration_ms,
+        };
+        self.producers = snapshots.load(&self.segments, self.log_end)?.producers;
+        Ok(())
+    }
+
+    fn first_base_offset(&self) -> i64 {
+        self.segments.first().map_or(self.log_end, |segment| segment.base_offset)
+    }
+
+    /// What was flushed of the part from `offset` on is gone.
+    fn forget_flushes_from(&mut self, offset: i64) {
+        self.recovery_point = self.recovery_point.min(offset);
+        self.unsynced.retain(|segment| segment.base_offset < offset);
+        self.unsynced_snapshots.retain(|snapshot| *snapshot <= offset);
+    }
+}

@@ -1,0 +1,121 @@
+//! A list that one thread extends while others read it, without locks and without moving entries.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Entries of the first chunk; each next one has four times as many.
+const FIRST_CHUNK: usize = 8;
+/// Together 44 million entries: more than an index of `segment.index.bytes` at its greatest useful
+/// size holds, since a segment has at most 2^31 bytes and an entry stands for a batch of 61 or more.
+const CHUNKS: usize = 12;
+
+/// See the module.
+pub(crate) struct GrowingList<T> {
+    chunks: [OnceLock<Box<[OnceLock<T>]>>; CHUNKS],
+    len: AtomicUsize,
+}
+
+impl<T> GrowingList<T> {
+    pub(crate) const fn new() -> Self {
+        Self { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0) }
+    }
+
+    /// Entries that may be read.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// The entry at `index`, once [`Self::len`] is above it.
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        if index >= self.len() {
+            return None;
+        }
+        let (chunk, at) = place(index);
+        self.chunks.get(chunk)?.get()?.get(at)?.get()
+    }
+
+    /// Adds an entry; only the owner of the list calls this. False when the list can grow no more.
+    pub(crate) fn push(&self, value: T) -> bool {
+        let index = self.len.load(Ordering::Relaxed);
+        let (chunk, at) = place(index);
+        let Some(chunk_cell) = self.chunks.get(chunk) else { return false };
+        let cells = chunk_cell
+            .get_or_init(|| (0..FIRST_CHUNK << (2 * chunk)).map(|_| OnceLock::new()).collect());
+        if cells.get(at).is_none_or(|cell| cell.set(value).is_err()) {
+            return false;
+        }
+        self.len.store(index + 1, Ordering::Release);
+        true
+    }
+}
+
+impl<T: Copy> GrowingList<T> {
+    /// A list with these entries.
+    pub(crate) fn from_entries(entries: impl IntoIterator<Item = T>) -> Self {
+        let list = Self::new();
+        for entry in entries {
+            list.push(entry);
+        }
+        list
+    }
+
+    /// Copies of the entries from `start` on.
+    pub(crate) fn iter_from(&self, start: usize) -> impl Iterator<Item = T> + '_ {
+        (start..self.len()).map_while(|index| self.get(index).copied())
+    }
+}
+
+/// Chunk k begins at entry 8 (4^k - 1) / 3.
+const fn place(index: usize) -> (usize, usize) {
+    let chunk = ((3 * index) / FIRST_CHUNK + 1).ilog2() as usize / 2;
+    let start = FIRST_CHUNK * ((1 << (2 * chunk)) - 1) / 3;
+    (chunk, index - start)
+}
+
+impl<T> fmt::Debug for GrowingList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrowingList").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_contiguous_over_chunk_ends() {
+        let mut expected = (0, 0);
+        for index in 0..100_000 {
+            assert_eq!(place(index), expected, "{index}");
+            expected.1 += 1;
+            if expected.1 == FIRST_CHUNK << (2 * expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn readers_see_a_prefix_while_the_owner_adds() {
+        let list = GrowingList::new();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut seen = 0;
+                while seen < 20_000 {
+                    let len = list.len();
+                    assert!(len >= seen);
+                    for index in seen..len {
+                        assert_eq!(list.get(index), Some(&(index * 7)));
+                    }
+                    seen = len;
+                }
+            });
+            for value in 0..20_000 {
+                assert!(list.push(value * 7));
+            }
+            reader.join().unwrap();
+        });
+        assert_eq!(list.get(20_000), None);
+        assert_eq!(list.iter_from(19_998).collect::<Vec<_>>(), [139_986, 139_993]);
+    }
+}

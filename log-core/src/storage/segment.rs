@@ -1,0 +1,268 @@
+//! One segment as readers see it: a log file and the indexes that lead into it.
+//!
+//! The active segment grows under its readers: bytes, entries and size are published in this order,
+//! so that whoever sees a size finds the rest. A sealed segment never changes; its indexes are
+//! mapped when first asked for, and made anew from the log when what is found is spoilt.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::disk::{Disk, DiskError, DiskFile, DiskResult, MappedFile, OpenMode};
+use super::growing::GrowingList;
+use super::index::{Entries, Entry, OffsetEntry, TimeEntry};
+use super::names::{FileKind, SegmentPaths};
+use super::sparse::Greatest;
+use super::walk::Walk;
+use crate::log::{AbortedTxn, LogError};
+use crate::record::batch::NO_TIMESTAMP;
+
+mod read;
+mod rebuild;
+
+pub(crate) use read::{ReadBounds, SegmentEnd};
+pub(crate) use rebuild::LogHeads;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) paths: SegmentPaths,
+    pub(crate) base_offset: i64,
+    pub(crate) log: Arc<dyn DiskFile>,
+    disk: Arc<dyn Disk>,
+    index_interval_bytes: u32,
+    size: AtomicU64,
+    indexes: Indexes,
+}
+
+#[derive(Debug)]
+enum Indexes {
+    /// Boxed: it is many times the size of the other.
+    Growing(Box<GrowingIndexes>),
+    Sealed(SealedIndexes),
+}
+
+/// Of the active segment, extended by the log's writer alone.
+#[derive(Debug)]
+pub(crate) struct GrowingIndexes {
+    pub(crate) offsets: GrowingList<OffsetEntry>,
+    pub(crate) times: GrowingList<TimeEntry>,
+    pub(crate) aborted: GrowingList<AbortedTxn>,
+    /// Last offset of the first batch with the greatest timestamp; below the base offset when no
+    /// batch has one.
+    greatest_offset: AtomicI64,
+    greatest_timestamp: AtomicI64,
+}
+
+impl GrowingIndexes {
+    pub(crate) const fn new() -> Self {
+        Self {
+            offsets: GrowingList::new(),
+            times: GrowingList::new(),
+            aborted: GrowingList::new(),
+            greatest_offset: AtomicI64::new(-1),
+            greatest_timestamp: AtomicI64::new(NO_TIMESTAMP),
+        }
+    }
+
+    /// Publishes the greatest timestamp so far.
+    pub(crate) fn set_greatest(&self, greatest: Greatest) {
+        self.greatest_offset.store(greatest.offset, Ordering::Release);
+        self.greatest_timestamp.store(greatest.timestamp, Ordering::Release);
+    }
+}
+
+#[derive(Debug, Default)]
+struct SealedIndexes {
+    offsets: OnceLock<Arc<dyn MappedFile>>,
+    times: OnceLock<Arc<dyn MappedFile>>,
+    aborted: OnceLock<Option<Arc<dyn MappedFile>>>,
+    /// Held while files are checked and made anew, so that this happens once.
+    rebuilding: Mutex<()>,
+}
+
+/// What a segment is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentParts {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) paths: SegmentPaths,
+    pub(crate) base_offset: i64,
+    pub(crate) log: Arc<dyn DiskFile>,
+    pub(crate) size: u64,
+    pub(crate) index_interval_bytes: u32,
+}
+
+impl SegmentParts {
+    /// Opens the log file in `dir` with this base offset.
+    pub(crate) fn open(
+        disk: &Arc<dyn Disk>,
+        dir: &Arc<Path>,
+        base_offset: i64,
+        index_interval_bytes: u32,
+        mode: OpenMode,
+    ) -> DiskResult<Self> {
+        let paths = SegmentPaths::new(Arc::clone(dir), base_offset);
+        let log = disk.open(&paths.of(FileKind::Log), mode)?;
+        let size = log.len()?;
+        Ok(Self { disk: Arc::clone(disk), paths, base_offset, log, size, index_interval_bytes })
+    }
+}
+
+impl Segment {
+    /// A segment that only readers use.
+    pub(crate) fn sealed(parts: SegmentParts) -> Self {
+        Self::new(parts, Indexes::Sealed(SealedIndexes::default()))
+    }
+
+    /// A segment that is being written.
+    pub(crate) fn growing(parts: SegmentParts, indexes: GrowingIndexes) -> Self {
+        Self::new(parts, Indexes::Growing(Box::new(indexes)))
+    }
+
+    fn new(parts: SegmentParts, indexes: Indexes) -> Self {
+        Self {
+            paths: parts.paths,
+            base_offset: parts.base_offset,
+            log: parts.log,
+            disk: parts.disk,
+            index_interval_bytes: parts.index_interval_bytes,
+            size: AtomicU64::new(parts.size),
+            indexes,
+        }
+    }
+
+    /// The same files as a new segment object may use them, of the size they have now.
+    pub(crate) fn parts(&self) -> SegmentParts {
+        SegmentParts {
+            disk: Arc::clone(&self.disk),
+            paths: self.paths.clone(),
+            base_offset: self.base_offset,
+            log: Arc::clone(&self.log),
+            size: self.size(),
+            index_interval_bytes: self.index_interval_bytes,
+        }
+    }
+
+    /// Bytes of whole batches.
+    pub(crate) fn size(&self) -> u64 {
+        self.size.load(Ordering::Acquire)
+    }
+
+    /// Publishes what was written up to `size`; the writer's.
+    pub(crate) fn set_size(&self, size: u64) {
+        self.size.store(size, Ordering::Release);
+    }
+
+    /// The writer's side, of the active segment only.
+    pub(crate) fn growing_indexes(&self) -> Option<&GrowingIndexes> {
+        match &self.indexes {
+            Indexes::Growing(indexes) => Some(indexes),
+            Indexes::Sealed(_) => None,
+        }
+    }
+
+    pub(crate) fn offsets(&self) -> DiskResult<Entries<'_, OffsetEntry>> {
+        match &self.indexes {
+            Indexes::Growing(indexes) => Ok(Entries::Growing(&indexes.offsets)),
+            Indexes::Sealed(indexes) => {
+                self.sealed_entries(FileKind::OffsetIndex, &indexes.offsets)
+            }
+        }
+    }
+
+    pub(crate) fn times(&self) -> DiskResult<Entries<'_, TimeEntry>> {
+        match &self.indexes {
+            Indexes::Growing(indexes) => Ok(Entries::Growing(&indexes.times)),
+            Indexes::Sealed(indexes) => self.sealed_entries(FileKind::TimeIndex, &indexes.times),
+        }
+    }
+
+    pub(crate) fn aborted(&self) -> Result<Entries<'_, AbortedTxn>, LogError> {
+        let indexes = match &self.indexes {
+            Indexes::Growing(indexes) => return Ok(Entries::Growing(&indexes.aborted)),
+            Indexes::Sealed(indexes) => indexes,
+        };
+        if let Some(found) = indexes.aborted.get() {
+            let content = found.as_ref().map(|file| file.content()).transpose()?;
+            return Ok(Entries::Sealed(content.unwrap_or_default()));
+        }
+        let file = match self.disk.map(&self.paths.of(FileKind::TxnIndex)) {
+            Ok(file) => Some(file),
+            // A segment without aborted transactions has no such file.
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let content = file.as_ref().map(|file| file.content()).transpose()?.unwrap_or_default();
+        if !super::index::is_sound::<AbortedTxn>(&content) {
+            let reason = "transaction index is spoilt".to_owned();
+            return Err(LogError::Corrupt { offset: self.base_offset, reason });
+        }
+        _ = indexes.aborted.set(file);
+        Ok(Entries::Sealed(content))
+    }
+
+    /// The greatest timestamp, `None` when no record has one.
+    pub(crate) fn greatest(&self) -> DiskResult<Option<Greatest>> {
+        let greatest = match &self.indexes {
+            Indexes::Growing(indexes) => {
+                // Timestamp first: an offset that is newer than it only leads to a greater one.
+                let timestamp = indexes.greatest_timestamp.load(Ordering::Acquire);
+                let offset = indexes.greatest_offset.load(Ordering::Acquire);
+                Some(Greatest { timestamp, offset })
+            }
+            Indexes::Sealed(_) => self.times()?.last().map(|last| Greatest {
+                timestamp: last.timestamp,
+                offset: self.base_offset.saturating_add(i64::from(last.relative_offset)),
+            }),
+        };
+        Ok(greatest.filter(|greatest| greatest.timestamp > NO_TIMESTAMP))
+    }
+
+    /// Walks over the batches from a batch start on.
+    pub(crate) fn walk_from(&self, position: u64) -> Walk {
+        Walk::new(Arc::clone(&self.log), position, self.size())
+    }
+
+    /// A batch start at or before the batch that holds `offset`.
+    pub(crate) fn position_before(&self, offset: i64) -> DiskResult<u64> {
+        let relative = offset.saturating_sub(self.base_offset);
+        let found = self
+            .offsets()?
+            .last_where(|entry| i64::from(entry.relative_offset) <= relative)
+            .map_or(0, |entry| u64::from(entry.position));
+        Ok(found)
+    }
+
+    /// An offset from whose batch on all batches lie that have a timestamp of `timestamp` or later.
+    pub(crate) fn offset_before_time(&self, timestamp: i64) -> DiskResult<i64> {
+        let found = self.times()?.last_where(|entry| entry.timestamp <= timestamp);
+        let relative = found.map_or(0, |entry| entry.relative_offset);
+        Ok(self.base_offset.saturating_add(i64::from(relative)))
+    }
+
+    /// Time of last change of the log file, in ms.
+    pub(crate) fn modified_ms(&self) -> DiskResult<i64> {
+        Ok(self.disk.stat(&self.paths.of(FileKind::Log))?.modified_ms)
+    }
+
+    fn sealed_entries<'a, E: Entry>(
+        &'a self,
+        kind: FileKind,
+        cell: &OnceLock<Arc<dyn MappedFile>>,
+    ) -> DiskResult<Entries<'a, E>> {
+        if let Some(file) = cell.get() {
+            return Ok(Entries::Sealed(file.content()?));
+        }
+        let Indexes::Sealed(indexes) = &self.indexes else {
+            return Err(DiskError::invalid("map", &self.paths.of(kind), "not sealed"));
+        };
+        let _alone = indexes.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = cell.get() {
+            return Ok(Entries::Sealed(file.content()?));
+        }
+        let file = self.sound_index(kind)?;
+        let content = file.content()?;
+        _ = cell.set(file);
+        Ok(Entries::Sealed(content))
+    }
+}
