@@ -1,5 +1,22 @@
 //! The node: configuration, storage ownership, the Kafka front end and the assembly of it all.
+//!
+//! Read the modules in this order.
 
 pub mod config;
+pub mod limits;
+
+pub mod data_dir;
+pub mod partitions;
+
 pub mod controller;
 pub mod kafka;
+pub mod node;
+
+pub mod serve;
+pub mod server;
+
+pub mod clock;
+pub mod instruments;
+pub mod metrics;
+mod pool;
+mod random;

@@ -1,3 +1,39 @@
 //! `duolog`: arguments, then configuration, then run.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use duolog_broker::config::Config;
+use duolog_broker::config::args::{Cli, Command, ServeArgs};
+use duolog_broker::serve;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Some(Command::Explain(_)) => Ok(()),
+        Some(Command::Serve(args)) => run(&args),
+        None => run(&cli.serve),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duolog: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("DUOLOG_LOG")
+                .unwrap_or_else(|_| "warn,duolog=info,duolog_broker=info".into()),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let environment = std::env::vars().filter(|(name, _)| name != "DUOLOG_LOG");
+    let config = Config::load(args, environment)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve::run(config))?;
+    Ok(())
+}

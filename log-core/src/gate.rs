@@ -212,6 +212,12 @@ impl Gates {
         gate
     }
 
+    /// Whether no gate stands: one relaxed load.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
     /// The gates that stand, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<ArmedGate> {
@@ -227,7 +233,7 @@ impl Gates {
     /// Asks whether `subject` may pass `point`; the oldest gate that catches it decides.
     #[must_use]
     pub fn check(&self, point: GatePoint, subject: GateSubject<'_>) -> GateVerdict {
-        if self.count.load(Ordering::Relaxed) == 0 {
+        if self.is_idle() {
             return GateVerdict::Pass;
         }
         let mut verdict = GateVerdict::Pass;

@@ -63,6 +63,7 @@ pub struct Image {
     kv: Arc<BTreeMap<(String, String), String>>,
     next_producer_id: i64,
     next_partition_number: u32,
+    leader_epoch: Option<i32>,
     static_values: Arc<Values>,
     values: Arc<Values>,
 }
@@ -93,6 +94,7 @@ impl Image {
             kv: Arc::default(),
             next_producer_id: 0,
             next_partition_number: 0,
+            leader_epoch: None,
             static_values: values.clone(),
             values,
         }
@@ -181,6 +183,11 @@ impl Image {
         self.next_partition_number
     }
 
+    /// The epoch in which the node leads its partitions; `None` before its first start.
+    pub fn leader_epoch(&self) -> Option<i32> {
+        self.leader_epoch
+    }
+
     /// The node's configuration with what was set while it runs.
     pub fn values(&self) -> &Arc<Values> {
         &self.values
@@ -228,6 +235,7 @@ impl Image {
                 MetadataRecord::NextProducerId(self.next_producer_id),
                 MetadataRecord::NextPartitionNumber(self.next_partition_number),
             ])
+            .chain(self.leader_epoch.map(MetadataRecord::LeaderEpoch))
             .collect()
     }
 
@@ -272,6 +280,7 @@ impl Image {
             }
             MetadataRecord::NextProducerId(next) => self.next_producer_id = next,
             MetadataRecord::NextPartitionNumber(next) => self.next_partition_number = next,
+            MetadataRecord::LeaderEpoch(epoch) => self.leader_epoch = Some(epoch),
         }
         Ok(Change::Other)
     }
@@ -323,7 +332,12 @@ fn alias(name: &str) -> String {
     name.replace('.', "_")
 }
 
-fn resolve(values: &Values, name: Arc<str>, record: TopicRecord) -> Result<Topic, ConfigError> {
+/// Resolves a stored topic's settings.
+pub(super) fn resolve(
+    values: &Values,
+    name: Arc<str>,
+    record: TopicRecord,
+) -> Result<Topic, ConfigError> {
     let config = TopicConfig::resolve(values, &record.overrides)?;
     let partitions = i32::try_from(record.numbers.len()).unwrap_or(i32::MAX);
     let queues = backend::Topic {

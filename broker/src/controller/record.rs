@@ -86,6 +86,8 @@ pub enum MetadataRecord {
     NextProducerId(i64),
     /// All partition numbers below this one are given out.
     NextPartitionNumber(u32),
+    /// The epoch in which the node leads since its last start.
+    LeaderEpoch(i32),
 }
 
 /// A stored record that this version cannot read.
@@ -123,6 +125,7 @@ const SUBSCRIPTION_GROUP: i16 = 4;
 const KV: i16 = 5;
 const NEXT_PRODUCER_ID: i16 = 6;
 const NEXT_PARTITION_NUMBER: i16 = 7;
+const LEADER_EPOCH: i16 = 8;
 
 /// The only version of every value so far.
 const VERSION: i16 = 0;
@@ -174,6 +177,11 @@ impl MetadataRecord {
             Self::NextPartitionNumber(next) => {
                 key.out.put_i16(NEXT_PARTITION_NUMBER);
                 value.out.put_u32(*next);
+                true
+            }
+            Self::LeaderEpoch(epoch) => {
+                key.out.put_i16(LEADER_EPOCH);
+                value.out.put_i32(*epoch);
                 true
             }
         };
@@ -241,6 +249,7 @@ impl MetadataRecord {
             NEXT_PARTITION_NUMBER => {
                 Self::NextPartitionNumber(u32::from_be_bytes(value.ok_or(missing)?.array("next")?))
             }
+            LEADER_EPOCH => Self::LeaderEpoch(value.ok_or(missing)?.i32("epoch")?),
             _ => return Err(MetadataRecordError::UnknownType(kind)),
         })
     }

@@ -10,6 +10,9 @@ use duolog_log_core::log::error::LogError;
 use duolog_log_core::record::error::{RecordError, RejectKind, RejectedRecords};
 use duolog_log_core::replication::partition::ReplicationError;
 
+use crate::controller::ControllerError;
+use crate::partitions::append;
+
 /// An error code of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i16)]
@@ -200,6 +203,41 @@ impl From<&LogError> for ErrorCode {
             LogError::Closed => Self::NotLeaderOrFollower,
             // Only a replica appends at a given offset: no client can mend it.
             LogError::UnexpectedAppendOffset { .. } => Self::UnknownServerError,
+        }
+    }
+}
+
+impl From<&append::AppendError> for ErrorCode {
+    fn from(error: &append::AppendError) -> Self {
+        use append::AppendError as Error;
+        match error {
+            Error::Log(error) => error.into(),
+            Error::Replication(error) => error.into(),
+            Error::NotEnoughReplicasAfterAppend => Self::NotEnoughReplicasAfterAppend,
+            Error::RecordTooLarge { .. } => Self::MessageTooLarge,
+            Error::Busy | Error::Gate => Self::KafkaStorageError,
+            // Whoever asks again finds that the topic is gone, or another leader.
+            Error::Deleted => Self::UnknownTopicOrPartition,
+            Error::Stopping => Self::NotLeaderOrFollower,
+        }
+    }
+}
+
+impl From<&ControllerError> for ErrorCode {
+    fn from(error: &ControllerError) -> Self {
+        match error {
+            ControllerError::TopicExists(_) => Self::TopicAlreadyExists,
+            ControllerError::InvalidTopicName(_) => Self::InvalidTopicException,
+            ControllerError::UnknownTopic => Self::UnknownTopicOrPartition,
+            ControllerError::UnknownTopicId => Self::UnknownTopicId,
+            ControllerError::InvalidPartitions(_) => Self::InvalidPartitions,
+            ControllerError::InvalidReplicationFactor(_) => Self::InvalidReplicationFactor,
+            ControllerError::InvalidReplicaAssignment(_) => Self::InvalidReplicaAssignment,
+            ControllerError::InvalidConfig(_) => Self::InvalidConfig,
+            ControllerError::NotAllowed(_) => Self::InvalidRequest,
+            ControllerError::DeletionDisabled => Self::TopicDeletionDisabled,
+            ControllerError::LimitReached(_) => Self::PolicyViolation,
+            ControllerError::NotWritable(_) => Self::KafkaStorageError,
         }
     }
 }

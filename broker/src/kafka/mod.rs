@@ -1,4 +1,6 @@
 //! The Kafka front end: frames in, answers out.
 
+pub mod api;
 pub mod codec;
 pub mod errors;
+pub mod operations;

@@ -30,6 +30,7 @@ fn samples() -> Vec<MetadataRecord> {
         MetadataRecord::Kv { namespace: "n".into(), key: "k".into(), value: None },
         MetadataRecord::NextProducerId(i64::MAX),
         MetadataRecord::NextPartitionNumber(u32::MAX),
+        MetadataRecord::LeaderEpoch(7),
     ]
 }
 
@@ -77,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_of_a_known_type_panics(kind in 0_u8..8, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
+    fn no_value_of_a_known_type_panics(kind in 0_u8..9, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
         let key = [&[0, kind], &rest[..]].concat();
         let value = [&[0, 0], &value[..]].concat();
         let _ = MetadataRecord::decode(&key, Some(&value));

@@ -1,0 +1,217 @@
+//! The metadata log, `__duolog_metadata-0`: one partition like any other, synced before each answer.
+//!
+//! A change is one batch, so a crash keeps all of it or none. At start the log is replayed; when it
+//! has grown far beyond what it means, the image is written behind it as a snapshot and what came
+//! before is deleted.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use duolog_log_core::ids::{LeaderEpoch, TopicId};
+use duolog_log_core::log::{AppendOrigin, LogError, ReadMinimum};
+use duolog_log_core::record::RecordError;
+use duolog_log_core::record::batch::{NO_TIMESTAMP, SharedBatches, TimestampType};
+use duolog_log_core::record::builder::{BatchBuilder, BatchParams, NewRecord};
+use duolog_log_core::record::compression::Decompressor;
+use duolog_log_core::record::decoded::DecodedBatch;
+use duolog_log_core::replication::partition::Acks;
+
+use super::image::{Image, Topic};
+use super::names::METADATA_TOPIC;
+use super::record::{MetadataRecord, MetadataRecordError, TopicRecord};
+use crate::clock;
+use crate::config::topic::Overrides;
+use crate::config::values::ConfigError;
+use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::partitions::append::{AppendError, Flush, Payload};
+use crate::partitions::{Partition, Partitions};
+
+/// The log's own id, which no random id is equal to.
+const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+
+/// The largest change: one batch has to fit into a segment.
+const SEGMENT_BYTES: &str = "67108864";
+
+/// How much larger than its own snapshot the log may grow, and by how much at least.
+const GROWTH_FACTOR: u64 = 4;
+const GROWTH_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Bytes of the log read at a time.
+const READ_BYTES: usize = 1024 * 1024;
+
+/// Why the metadata cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataLogError {
+    /// The partition refuses.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A batch cannot be read.
+    #[error("offset {offset}: {source}")]
+    Batch {
+        /// Where.
+        offset: i64,
+        /// Why.
+        source: RecordError,
+    },
+    /// A record cannot be read.
+    #[error("offset {offset}: {source}")]
+    Record {
+        /// Where.
+        offset: i64,
+        /// Why.
+        source: MetadataRecordError,
+    },
+    /// A stored setting does not fit this version.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The directory is put together from two clusters.
+    #[error("the metadata log is of cluster {log}, meta.properties of cluster {directory}")]
+    OtherCluster {
+        /// What the log says.
+        log: TopicId,
+        /// What the directory says.
+        directory: TopicId,
+    },
+}
+
+/// The log, for the one who writes it.
+#[derive(Debug)]
+pub(super) struct MetadataLog {
+    partition: Arc<Partition>,
+}
+
+impl MetadataLog {
+    /// Replays the log onto `image`, begins this run's leader epoch, and returns both.
+    pub(super) async fn open(
+        mut image: Image,
+        partitions: &Partitions,
+    ) -> Result<(Self, Image), MetadataLogError> {
+        let shared = partitions.shared();
+        let partition = partitions.put_metadata(&metadata_topic(&image)?);
+        replay(&partition, &mut image).await?;
+        let log = Self { partition };
+        let directory = shared.data_dir.cluster_id();
+        let mut first = Vec::new();
+        match image.cluster_id() {
+            TopicId::ZERO => first.push(MetadataRecord::Cluster { id: directory }),
+            held if held == directory => {}
+            log => return Err(MetadataLogError::OtherCluster { log, directory }),
+        }
+        let epoch = image.leader_epoch().map_or(0, |epoch| epoch.saturating_add(1));
+        first.push(MetadataRecord::LeaderEpoch(epoch));
+        for record in &first {
+            image.apply(record.clone())?;
+        }
+        log.append(&first).await?;
+        shared.set_leader_epoch(LeaderEpoch(epoch));
+        log.compact(&image).await?;
+        Ok((log, image))
+    }
+
+    /// Writes `records` as one batch; they are on disk once this returns.
+    pub(super) async fn append(&self, records: &[MetadataRecord]) -> Result<i64, MetadataLogError> {
+        let now_ms = clock::now_ms();
+        let mut builder = BatchBuilder::new(BatchParams::default());
+        for record in records {
+            let (key, value) = record.encode();
+            let record = NewRecord {
+                timestamp: now_ms,
+                key: Some(&key),
+                value: value.as_deref(),
+                headers: &[],
+            };
+            builder
+                .append(&record)
+                .map_err(|source| MetadataLogError::Batch { offset: -1, source })?;
+        }
+        let record_count = builder.record_count();
+        let bytes = builder
+            .finish_uncompressed()
+            .map_err(|source| MetadataLogError::Batch { offset: -1, source })?;
+        let size = bytes.len();
+        let payload = Payload::Batch {
+            bytes,
+            record_count,
+            timestamp_type: TimestampType::CreateTime,
+            max_timestamp: now_ms.max(NO_TIMESTAMP),
+            origin: AppendOrigin::Coordinator,
+        };
+        // The topic's flush.messages=1 holds the answer back until the sync.
+        let answer = self.partition.append(payload, size, Acks::All, Flush::Now).await?;
+        let appended = answer.await.unwrap_or(Err(AppendError::Stopping))?;
+        Ok(appended.base_offset)
+    }
+
+    /// Writes a snapshot and drops what is before it, when that is worth it.
+    async fn compact(&self, image: &Image) -> Result<(), MetadataLogError> {
+        let records = image.records();
+        let size: u64 = records
+            .iter()
+            .map(MetadataRecord::encode)
+            .map(|(key, value)| (key.len() + value.map_or(0, |value| value.len())) as u64)
+            .sum();
+        let held = self.partition.bytes();
+        if held < GROWTH_BYTES_MIN || held < size.saturating_mul(GROWTH_FACTOR) {
+            return Ok(());
+        }
+        let base_offset = self.append(&records).await?;
+        self.partition.delete_records(base_offset).await?;
+        tracing::info!(bytes = held, records = records.len(), "metadata log compacted");
+        Ok(())
+    }
+}
+
+fn metadata_topic(image: &Image) -> Result<Topic, ConfigError> {
+    let overrides = [
+        ("cleanup.policy", "compact"),
+        ("flush.messages", "1"),
+        ("segment.bytes", SEGMENT_BYTES),
+        ("max.message.bytes", SEGMENT_BYTES),
+    ];
+    let overrides: Overrides =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let record = TopicRecord { id: METADATA_TOPIC_ID, internal: true, numbers: vec![0], overrides };
+    super::image::resolve(image.values(), METADATA_TOPIC.into(), record)
+}
+
+async fn replay(partition: &Arc<Partition>, image: &mut Image) -> Result<(), MetadataLogError> {
+    let reader = partition.reader().await?;
+    let end = partition.offsets().log_end;
+    let mut offset = partition.offsets().log_start;
+    let mut decompressor = Decompressor::default();
+    while offset < end {
+        let read = reader.read(offset, READ_BYTES, end, ReadMinimum::OneBatch)?;
+        if read.next_offset <= offset {
+            break;
+        }
+        for piece in read.pieces {
+            replay_piece(piece, image, &mut decompressor)?;
+        }
+        offset = read.next_offset;
+    }
+    Ok(())
+}
+
+fn replay_piece(
+    piece: Bytes,
+    image: &mut Image,
+    decompressor: &mut Decompressor,
+) -> Result<(), MetadataLogError> {
+    let mut offset = -1;
+    for batch in SharedBatches::new(piece) {
+        let (header, bytes) = batch.map_err(|source| MetadataLogError::Batch { offset, source })?;
+        offset = header.base_offset;
+        let batch = DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
+            .map_err(|source| MetadataLogError::Batch { offset, source })?;
+        for record in batch.iter() {
+            let key = record.key.unwrap_or_default();
+            let change = MetadataRecord::decode(key, record.value)
+                .map_err(|source| MetadataLogError::Record { offset: record.offset, source })?;
+            image.apply(change)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Creating, growing, configuring and deleting topics.
+
+use std::sync::Arc;
+
+use duolog_log_core::ids::TopicId;
+
+use super::image::{Image, Topic};
+use super::names;
+use super::record::{MetadataRecord, TopicRecord};
+use super::{Controller, ControllerError};
+use crate::config::topic::{Overrides, check_override};
+use crate::limits::{PARTITION_NUMBERS_MAX, TOPIC_PARTITIONS_MAX};
+use crate::partitions::deletion;
+
+/// Who asks for a topic, which decides what names there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// A Kafka client.
+    Kafka,
+    /// A RocketMQ client, or the node on its behalf.
+    RocketMq,
+    /// The node itself.
+    Node,
+}
+
+/// A topic to create.
+#[derive(Clone, Debug)]
+pub struct NewTopic {
+    /// Stored name.
+    pub name: Arc<str>,
+    /// How many partitions.
+    pub partitions: i32,
+    /// What the topic itself sets.
+    pub overrides: Overrides,
+    /// Who asks.
+    pub door: Door,
+}
+
+/// What becomes of a topic that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// It is an error.
+    Refuse,
+    /// It is what was wanted.
+    Return,
+}
+
+/// One change of a topic's settings: `None` goes back to the default.
+pub type OverrideChange = (String, Option<String>);
+
+/// Checks `topic` against the image: name, partitions, settings.
+pub fn check_new(image: &Image, topic: &NewTopic) -> Result<(), ControllerError> {
+    names::check(&topic.name).map_err(ControllerError::InvalidTopicName)?;
+    if topic.door == Door::Kafka && topic.name.starts_with(names::ROCKETMQ_PREFIX) {
+        return Err(ControllerError::InvalidTopicName(format!(
+            "Topic name is invalid: the prefix '{}' belongs to RocketMQ's names",
+            names::ROCKETMQ_PREFIX
+        )));
+    }
+    if image.topic(&topic.name).is_some() {
+        return Err(ControllerError::TopicExists(topic.name.to_string()));
+    }
+    if let Some(other) = image.colliding_topic(&topic.name) {
+        return Err(ControllerError::InvalidTopicName(format!(
+            "Topic '{}' collides with existing topic: {}",
+            topic.name, other.name
+        )));
+    }
+    if topic.partitions <= 0 {
+        return Err(ControllerError::InvalidPartitions(
+            "Number of partitions was set to an invalid non-positive value.".to_owned(),
+        ));
+    }
+    check_count(topic.partitions)?;
+    // A compacted log is what the node keeps its own state in, though nothing compacts it yet.
+    for (key, value) in topic.overrides.iter().filter(|_| topic.door != Door::Node) {
+        check_override(key, value).map_err(ControllerError::InvalidConfig)?;
+    }
+    Ok(())
+}
+
+fn check_count(partitions: i32) -> Result<(), ControllerError> {
+    if partitions > TOPIC_PARTITIONS_MAX {
+        return Err(ControllerError::InvalidPartitions(format!(
+            "{partitions} partitions, a topic may have {TOPIC_PARTITIONS_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+/// The `count` next partition numbers, and the record that says they are given out.
+fn numbers(
+    next: u32,
+    count: usize,
+) -> Result<(std::ops::Range<u32>, MetadataRecord), ControllerError> {
+    let end = u32::try_from(count).ok().and_then(|count| next.checked_add(count));
+    let end = end.filter(|end| *end <= PARTITION_NUMBERS_MAX).ok_or_else(|| {
+        ControllerError::LimitReached(format!(
+            "the cluster has given out {next} of {PARTITION_NUMBERS_MAX} partition numbers"
+        ))
+    })?;
+    Ok((next..end, MetadataRecord::NextPartitionNumber(end)))
+}
+
+impl Controller {
+    /// Creates `topics` in one write; each has its own outcome.
+    pub async fn create_topics(
+        &self,
+        topics: Vec<NewTopic>,
+        if_exists: IfExists,
+    ) -> Vec<Result<Arc<Topic>, ControllerError>> {
+        let count = topics.len();
+        let names: Vec<_> = topics.iter().map(|topic| topic.name.clone()).collect();
+        let decided = self.change(|image| Ok(decide_creations(image, &topics, if_exists))).await;
+        match decided {
+            Ok(outcomes) => {
+                let image = self.image();
+                let created = |name: &Arc<str>| {
+                    image.topic(name).cloned().ok_or(ControllerError::UnknownTopic)
+                };
+                outcomes
+                    .into_iter()
+                    .zip(&names)
+                    .map(|(outcome, name)| outcome.and_then(|()| created(name)))
+                    .collect()
+            }
+            Err(error) => vec![Err(error); count],
+        }
+    }
+
+    /// Creates one topic.
+    pub async fn create_topic(
+        &self,
+        topic: NewTopic,
+        if_exists: IfExists,
+    ) -> Result<Arc<Topic>, ControllerError> {
+        let outcome = self.create_topics(vec![topic], if_exists).await.pop();
+        outcome.unwrap_or(Err(ControllerError::UnknownTopic))
+    }
+
+    /// Gives a topic `total` partitions. Errors: that is not more than it has.
+    pub async fn create_partitions(
+        &self,
+        topic: TopicId,
+        total: i32,
+    ) -> Result<(), ControllerError> {
+        self.change(|image| {
+            let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
+            check_more_partitions(topic, total)?;
+            let more = usize::try_from(total - topic.partition_count()).unwrap_or_default();
+            let (numbers, given) = numbers(image.next_partition_number(), more)?;
+            let mut record = stored(topic);
+            record.numbers.extend(numbers);
+            let name = topic.name.clone();
+            Ok((vec![given, MetadataRecord::Topic { name, topic: Some(record) }], ()))
+        })
+        .await
+    }
+
+    /// Changes a topic's own settings, all or none.
+    pub async fn alter_topic_config(
+        &self,
+        topic: TopicId,
+        changes: Vec<OverrideChange>,
+    ) -> Result<(), ControllerError> {
+        self.change(|image| {
+            let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
+            let mut record = stored(topic);
+            for (key, value) in changes {
+                match value {
+                    Some(value) => {
+                        check_override(&key, &value).map_err(ControllerError::InvalidConfig)?;
+                        record.overrides.insert(key, value)
+                    }
+                    None => record.overrides.remove(&key),
+                };
+            }
+            if record.overrides == topic.overrides {
+                return Ok((Vec::new(), ()));
+            }
+            let name = topic.name.clone();
+            Ok((vec![MetadataRecord::Topic { name, topic: Some(record) }], ()))
+        })
+        .await
+    }
+
+    /// Deletes a topic: it is gone once this returns, its folders go in the background.
+    pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
+        self.change(|image| {
+            let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopicId)?;
+            let name = topic.name.clone();
+            let records = vec![
+                MetadataRecord::Topic { name: name.clone(), topic: None },
+                MetadataRecord::DeletedTopic { id: topic.id, name: Some(name) },
+            ];
+            Ok((records, ()))
+        })
+        .await?;
+        let partitions = self.partitions.remove_topic(topic);
+        deletion::delete_folders(&partitions).await;
+        self.forget_deleted(topic).await
+    }
+
+    /// Notes that nothing of a deleted topic is left under its own names.
+    pub(crate) async fn forget_deleted(&self, topic: TopicId) -> Result<(), ControllerError> {
+        self.change(|image| {
+            let known = image.deleted().contains_key(&topic);
+            let record = MetadataRecord::DeletedTopic { id: topic, name: None };
+            Ok((if known { vec![record] } else { Vec::new() }, ()))
+        })
+        .await
+    }
+}
+
+/// Whether `topic` may have `total` partitions; with Kafka's words.
+pub fn check_more_partitions(topic: &Topic, total: i32) -> Result<(), ControllerError> {
+    let current = topic.partition_count();
+    if total < current {
+        return Err(ControllerError::InvalidPartitions(format!(
+            "The topic {} currently has {current} partition(s); {total} would not be an increase.",
+            topic.name
+        )));
+    }
+    if total == current {
+        return Err(ControllerError::InvalidPartitions(format!(
+            "Topic already has {current} partition(s)."
+        )));
+    }
+    check_count(total)
+}
+
+fn stored(topic: &Topic) -> TopicRecord {
+    TopicRecord {
+        id: topic.id,
+        internal: topic.internal,
+        numbers: topic.numbers.clone(),
+        overrides: topic.overrides.clone(),
+    }
+}
+
+type Creations = (Vec<MetadataRecord>, Vec<Result<(), ControllerError>>);
+
+fn decide_creations(image: &Image, topics: &[NewTopic], if_exists: IfExists) -> Creations {
+    let mut records = Vec::new();
+    let mut next = image.next_partition_number();
+    // Names that this very request creates, to which its later topics are held too.
+    let mut staged = image.clone();
+    let outcomes = topics
+        .iter()
+        .map(|topic| {
+            let exists = staged.topic(&topic.name).is_some();
+            if exists && if_exists == IfExists::Return {
+                return Ok(());
+            }
+            check_new(&staged, topic)?;
+            let count = usize::try_from(topic.partitions).unwrap_or_default();
+            let (numbers, given) = numbers(next, count)?;
+            next = numbers.end;
+            let record = MetadataRecord::Topic {
+                name: topic.name.clone(),
+                topic: Some(TopicRecord {
+                    id: Controller::fresh_topic_id(&staged)?,
+                    internal: names::is_internal(&topic.name),
+                    numbers: numbers.collect(),
+                    overrides: topic.overrides.clone(),
+                }),
+            };
+            let applied = staged.apply(record.clone());
+            applied.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?;
+            records.extend([given, record]);
+            Ok(())
+        })
+        .collect();
+    (records, outcomes)
+}

@@ -1,0 +1,176 @@
+//! The directory of all data: whose it is, who has it, how it was left.
+//!
+//! At the top lie Kafka's own files: `.lock`, `meta.properties`, `.kafka_cleanshutdown`, and the
+//! three offset checkpoints. Below it one folder per partition.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use duolog_log_core::ids::{NodeId, TopicId};
+use duolog_log_core::log::Shutdown;
+use duolog_log_core::storage::checkpoint::{CleanShutdown, MetaProperties};
+use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock};
+
+use crate::controller::names::METADATA_TOPIC;
+
+const LOCK: &str = ".lock";
+const META: &str = "meta.properties";
+
+/// A directory that this node must not use, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// Another process has it.
+    #[error(
+        "data directory {} is in use by another process; stop it or choose another with --data-dir",
+        .0.display()
+    )]
+    Locked(PathBuf),
+    /// Something else lies there.
+    #[error(
+        "data directory {} holds {found:?} and no {META}: it is not ours; \
+         choose an empty one with --data-dir",
+        dir.display()
+    )]
+    Foreign {
+        /// The directory.
+        dir: PathBuf,
+        /// An entry that is not ours.
+        found: String,
+    },
+    /// A real Kafka's.
+    #[error(
+        "data directory {} belongs to a Kafka broker (cluster {cluster}), not to duolog; \
+         choose another with --data-dir",
+        dir.display()
+    )]
+    Kafkas {
+        /// The directory.
+        dir: PathBuf,
+        /// Its cluster.
+        cluster: String,
+    },
+    /// The file does not say what it must.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The disk refuses.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// The directory, held for this process until dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    cluster_id: TopicId,
+    shutdown: Shutdown,
+    _lock: Box<dyn DiskLock>,
+}
+
+impl DataDir {
+    /// Takes the directory at `path` for node `node_id`, creating it when it is not there.
+    ///
+    /// `fresh_id` becomes the id of the cluster, and `directory_id` of the directory, if it is new.
+    /// The marker of a clean shutdown is taken away: from here on only a clean stop is one.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        node_id: i32,
+        fresh_id: TopicId,
+        directory_id: TopicId,
+    ) -> Result<Self, DataDirError> {
+        disk.create_dir_all(path)?;
+        let lock = disk.lock(&path.join(LOCK)).map_err(|error| match error.kind {
+            DiskErrorKind::Locked => DataDirError::Locked(path.to_owned()),
+            _ => error.into(),
+        })?;
+        let entries = disk.list(path)?;
+        let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+        let metadata_log = format!("{METADATA_TOPIC}-0");
+        let cluster_id = if has(META) {
+            let cluster = read_meta(&*disk, path, node_id)?;
+            let kafkas = entries.iter().any(|entry| entry.name == "__cluster_metadata-0");
+            if kafkas && !has(&metadata_log) {
+                let (dir, cluster) = (path.to_owned(), cluster.to_string());
+                return Err(DataDirError::Kafkas { dir, cluster });
+            }
+            cluster
+        } else {
+            if let Some(entry) = entries.iter().find(|entry| !entry.name.starts_with('.')) {
+                let (dir, found) = (path.to_owned(), entry.name.clone());
+                return Err(DataDirError::Foreign { dir, found });
+            }
+            write_meta(&*disk, path, node_id, fresh_id, directory_id)?;
+            fresh_id
+        };
+        let shutdown = match CleanShutdown::take(&*disk, path)? {
+            Some(_) => Shutdown::Clean,
+            None => Shutdown::Unclean,
+        };
+        Ok(Self { disk, path: path.to_owned(), cluster_id, shutdown, _lock: lock })
+    }
+
+    /// The disk it lies on.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The cluster that its data belongs to.
+    pub fn cluster_id(&self) -> TopicId {
+        self.cluster_id
+    }
+
+    /// How it was left.
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown
+    }
+
+    /// Notes that every log was closed, so that the next start need not scan.
+    pub fn mark_clean(&self) -> Result<(), DiskError> {
+        CleanShutdown { broker_epoch: -1 }.write(&*self.disk, &self.path)
+    }
+}
+
+fn write_meta(
+    disk: &dyn Disk,
+    dir: &Path,
+    node_id: i32,
+    cluster_id: TopicId,
+    directory_id: TopicId,
+) -> Result<(), DiskError> {
+    let meta = MetaProperties {
+        cluster_id: cluster_id.to_string(),
+        node_id: NodeId(node_id),
+        directory_id: directory_id.to_string(),
+    };
+    meta.write(disk, dir, "written by duolog")
+}
+
+fn read_meta(disk: &dyn Disk, dir: &Path, node_id: i32) -> Result<TopicId, DataDirError> {
+    let path = dir.join(META);
+    let unreadable = |reason: String| DataDirError::Unreadable { path: path.clone(), reason };
+    let meta = MetaProperties::read(disk, dir)?
+        .ok_or_else(|| unreadable("expected a file with version=1".to_owned()))?;
+    if meta.node_id != NodeId(node_id) {
+        let held = meta.node_id;
+        return Err(unreadable(format!(
+            "the data belongs to node.id {held}, the node is configured as {node_id}; \
+             set node.id={held} or choose another directory with --data-dir"
+        )));
+    }
+    let cluster = &meta.cluster_id;
+    cluster.parse().map_err(|error| unreadable(format!("cluster.id {cluster:?}: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Events and gates of the node: what the control port shows and arms, and how a gate is obeyed.
+
+use std::time::Duration;
+
+use duolog_log_core::event::{Event, EventKind, Events};
+use duolog_log_core::gate::{GateId, GatePoint, GateSubject, GateVerdict, Gates};
+use tokio::sync::Notify;
+
+use crate::clock;
+
+/// What may go on after a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Passage {
+    /// As if there were no gate.
+    Go,
+    /// Nothing more happens, nobody is told.
+    Drop,
+    /// The point's error.
+    Fail,
+}
+
+/// The node's event stream and gates.
+#[derive(Debug)]
+pub struct Instruments {
+    /// Every state change.
+    pub events: Events,
+    /// Every armed gate.
+    pub gates: Gates,
+    released: Notify,
+}
+
+impl Instruments {
+    /// Instruments that tell their events to `events`.
+    pub fn new(events: Events) -> Self {
+        Self { events, gates: Gates::default(), released: Notify::new() }
+    }
+
+    /// Lets go what the gate holds; returns whether it stood.
+    pub fn release(&self, gate: GateId) -> bool {
+        let released = self.gates.release(gate).is_some();
+        self.released.notify_waiters();
+        if released {
+            self.events.emit(|| Event::new(EventKind::GateRelease, clock::now_ms()));
+        }
+        released
+    }
+
+    /// Waits at `point` for as long as a gate says. One relaxed load when none is armed.
+    pub async fn pass(&self, point: GatePoint, subject: GateSubject<'_>) -> Passage {
+        let verdict = self.gates.check(point, subject);
+        if verdict == GateVerdict::Pass {
+            return Passage::Go;
+        }
+        self.events.emit(|| Event::new(EventKind::GateHit, clock::now_ms()).cause(point.name()));
+        match verdict {
+            GateVerdict::Pass => Passage::Go,
+            GateVerdict::Drop => Passage::Drop,
+            GateVerdict::Fail => Passage::Fail,
+            GateVerdict::Delay(ms) => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                Passage::Go
+            }
+            GateVerdict::Hold(gate) => {
+                self.held(gate).await;
+                Passage::Go
+            }
+        }
+    }
+
+    async fn held(&self, gate: GateId) {
+        loop {
+            let released = self.released.notified();
+            tokio::pin!(released);
+            released.as_mut().enable();
+            if !self.gates.is_held(gate) {
+                return;
+            }
+            released.await;
+        }
+    }
+}

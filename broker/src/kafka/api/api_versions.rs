@@ -1,0 +1,73 @@
+//! ApiVersions: key 18, v0–v4. Says what is served, from the table itself; first request of every
+//! connection.
+//!
+//! A version that is not known is answered in the form of version 0 with error 35 and this API's
+//! own range, so that the client can ask again (KIP-511, case B03). Leaves out: features, as none
+//! is finalized. Source: KIP-35, KIP-511, KIP-584.
+
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+
+use super::{APIS, Api, Context, Handler, Reply, Running};
+use crate::kafka::codec::messages::api_versions_response::ApiVersion;
+use crate::kafka::codec::messages::{ApiVersionsRequest, ApiVersionsResponse};
+use crate::kafka::codec::{ApiKey, Message, encode_response};
+use crate::kafka::errors::ErrorCode;
+
+/// The row of the table.
+pub(super) const API: Api = Api::new(ApiKey::ApiVersions, ApiVersions::VERSIONS, run);
+
+struct ApiVersions;
+
+fn run(context: Context, body: Bytes) -> Running {
+    Box::pin(async move {
+        let (version, response) = if ApiVersions::VERSIONS.contains(&context.version) {
+            let request = ApiVersionsRequest::from_body(&body, context.version)?;
+            (context.version, ApiVersions::handle(&context, request).await)
+        } else {
+            (0, unsupported_version())
+        };
+        Ok(Reply::Now(encode_response(context.correlation_id, version, &response)?))
+    })
+}
+
+impl Handler for ApiVersions {
+    type Request = ApiVersionsRequest;
+    type Response = ApiVersionsResponse;
+    const VERSIONS: RangeInclusive<i16> = 0..=4;
+
+    async fn handle(context: &Context, request: ApiVersionsRequest) -> ApiVersionsResponse {
+        let valid = context.version < 3
+            || (is_software_name(&request.client_software_name)
+                && is_software_name(&request.client_software_version));
+        let error_code = if valid { ErrorCode::None } else { ErrorCode::InvalidRequest };
+        ApiVersionsResponse {
+            error_code: error_code.code(),
+            api_keys: if valid { APIS.iter().map(advertised).collect() } else { Vec::new() },
+            ..ApiVersionsResponse::default()
+        }
+    }
+}
+
+/// Letters, digits, dots and dashes, beginning and ending with a letter or digit (KIP-511).
+fn is_software_name(name: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    let at_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    name.bytes().all(inside) && at_end(name.bytes().next()) && at_end(name.bytes().last())
+}
+
+fn unsupported_version() -> ApiVersionsResponse {
+    ApiVersionsResponse {
+        error_code: ErrorCode::UnsupportedVersion.code(),
+        api_keys: vec![advertised(&API)],
+        ..ApiVersionsResponse::default()
+    }
+}
+
+fn advertised(api: &Api) -> ApiVersion {
+    let (min, max) = api.versions();
+    // Listed from 0 though 0 to 2 are refused, as in Kafka: librdkafka does not compress otherwise.
+    let min = if api.key == ApiKey::Produce { 0 } else { min };
+    ApiVersion { api_key: api.key as i16, min_version: min, max_version: max }
+}

@@ -1,0 +1,153 @@
+//! Metadata: key 3, v0–v13. The nodes, and the topics with their partitions; creates unknown topics
+//! where that is allowed.
+//!
+//! This node leads everything and is the whole ISR. Leaves out: racks. Source: KIP-4, KIP-430,
+//! KIP-516, KIP-700; KafkaApis.handleTopicMetadataRequest.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::{Context, Handler};
+use crate::config::topic::Overrides;
+use crate::controller::image::Topic;
+use crate::controller::names;
+use crate::controller::topics::{Door, IfExists, NewTopic};
+use crate::kafka::codec::messages::metadata_request::MetadataRequestTopic;
+use crate::kafka::codec::messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use crate::kafka::codec::messages::{MetadataRequest, MetadataResponse};
+use crate::kafka::codec::{Str, Uuid};
+use crate::kafka::errors::ErrorCode;
+use crate::kafka::operations;
+
+/// The API.
+pub(super) struct Metadata;
+
+impl Handler for Metadata {
+    type Request = MetadataRequest;
+    type Response = MetadataResponse;
+    const VERSIONS: RangeInclusive<i16> = 0..=13;
+
+    async fn handle(context: &Context, request: MetadataRequest) -> MetadataResponse {
+        let node = &context.node;
+        // An empty list meant every topic before null did (version 0).
+        let all = match &request.topics {
+            None => true,
+            Some(topics) => topics.is_empty() && context.version == 0,
+        };
+        let mut topics = if all {
+            node.controller.image().topics().map(|topic| found(context, topic)).collect()
+        } else {
+            let may_create = node.config.auto_create_topics && request.allow_auto_topic_creation;
+            wanted(context, request.topics.unwrap_or_default(), may_create).await
+        };
+        if request.include_topic_authorized_operations {
+            for topic in &mut topics {
+                topic.topic_authorized_operations = operations::TOPIC;
+            }
+        }
+        let (host, port) = node.advertised(context.listener);
+        let broker = MetadataResponseBroker { node_id: node.id(), host, port, rack: None };
+        MetadataResponse {
+            brokers: vec![broker],
+            cluster_id: Some(node.cluster_id()),
+            controller_id: node.id(),
+            topics,
+            cluster_authorized_operations: if request.include_cluster_authorized_operations {
+                operations::CLUSTER
+            } else {
+                operations::NOT_ASKED
+            },
+            ..MetadataResponse::default()
+        }
+    }
+}
+
+async fn wanted(
+    context: &Context,
+    wanted: Vec<MetadataRequestTopic>,
+    may_create: bool,
+) -> Vec<MetadataResponseTopic> {
+    let mut topics = Vec::with_capacity(wanted.len());
+    for topic in wanted {
+        topics.push(match topic.name {
+            Some(name) => by_name(context, name, may_create).await,
+            None => by_id(context, topic.topic_id),
+        });
+    }
+    topics
+}
+
+fn by_id(context: &Context, id: Uuid) -> MetadataResponseTopic {
+    match context.node.controller.image().topic_by_id(id) {
+        Some(topic) => found(context, topic),
+        None => missing(None, id, ErrorCode::UnknownTopicId),
+    }
+}
+
+async fn by_name(context: &Context, name: Str, may_create: bool) -> MetadataResponseTopic {
+    if let Some(topic) = context.node.controller.image().topic(&name) {
+        return found(context, topic);
+    }
+    if names::check(&name).is_err() {
+        return missing(Some(name), Uuid::ZERO, ErrorCode::InvalidTopicException);
+    }
+    if !may_create {
+        return missing(Some(name), Uuid::ZERO, ErrorCode::UnknownTopicOrPartition);
+    }
+    match create(context, name.clone()).await {
+        Ok(topic) => found(context, &topic),
+        Err(code) => missing(Some(name), Uuid::ZERO, code),
+    }
+}
+
+async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
+    let topic = match &*name {
+        names::OFFSETS_TOPIC => return context.node.offsets_topic().await,
+        names::TRANSACTIONS_TOPIC => return Err(ErrorCode::UnknownTopicOrPartition),
+        _ => NewTopic {
+            name,
+            partitions: context.node.config.num_partitions,
+            overrides: Overrides::new(),
+            door: Door::Kafka,
+        },
+    };
+    let created = context.node.controller.create_topic(topic, IfExists::Return).await;
+    created.map_err(|error| ErrorCode::from(&error))
+}
+
+fn found(context: &Context, topic: &Topic) -> MetadataResponseTopic {
+    let node = context.node.id();
+    let leader_epoch = context.node.leader_epoch();
+    let partitions = (0..topic.partition_count())
+        .map(|partition_index| MetadataResponsePartition {
+            error_code: ErrorCode::None.code(),
+            partition_index,
+            leader_id: node,
+            leader_epoch,
+            replica_nodes: vec![node],
+            isr_nodes: vec![node],
+            offline_replicas: Vec::new(),
+        })
+        .collect();
+    MetadataResponseTopic {
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: topic.internal,
+        partitions,
+        topic_authorized_operations: operations::NOT_ASKED,
+        ..MetadataResponseTopic::default()
+    }
+}
+
+fn missing(name: Option<Str>, topic_id: Uuid, code: ErrorCode) -> MetadataResponseTopic {
+    MetadataResponseTopic {
+        error_code: code.code(),
+        is_internal: name.as_deref().is_some_and(names::is_internal),
+        name,
+        topic_id,
+        partitions: Vec::new(),
+        topic_authorized_operations: operations::NOT_ASKED,
+    }
+}

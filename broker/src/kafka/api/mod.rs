@@ -1,0 +1,178 @@
+//! The table of what is served. ApiVersions is built from it, so advertised is implemented.
+
+mod api_versions;
+mod fetch;
+mod init_producer_id;
+mod list_offsets;
+mod metadata;
+mod offset_for_leader_epoch;
+mod produce;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::codec::{
+    ApiKey, DecodeError, EncodeError, Frame, Message, RequestHeader, Str, encode_response,
+};
+use crate::node::Node;
+
+/// Every API that is served, in order of its key.
+pub const APIS: &[Api] = &[
+    produce::API,
+    Api::of::<fetch::Fetch>(),
+    Api::of::<list_offsets::ListOffsets>(),
+    Api::of::<metadata::Metadata>(),
+    api_versions::API,
+    Api::of::<init_producer_id::InitProducerId>(),
+    Api::of::<offset_for_leader_epoch::OffsetForLeaderEpoch>(),
+];
+
+/// What a handler knows besides the request.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The node.
+    pub node: Arc<Node>,
+    /// Version of the request and of its answer.
+    pub version: i16,
+    /// Comes back in the answer.
+    pub correlation_id: i32,
+    /// The client's own name for itself.
+    pub client_id: Option<Str>,
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// The listener it came in by; its advertised address is what this client can reach.
+    pub listener: usize,
+}
+
+/// What becomes of a request.
+pub enum Reply {
+    /// The answer is there.
+    Now(Frame),
+    /// The request has taken its place in order; the answer comes when others have confirmed it,
+    /// and is none for a write that asked for none.
+    Later(Pending),
+    /// There is no answer.
+    None,
+}
+
+/// A request that closes its connection: the protocol has no answer for it.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No such API here.
+    #[error("unknown api key {0}")]
+    UnknownApi(i16),
+    /// Not a version of the table.
+    #[error("{} has no version {version} here, expected {min} to {max}", api.name())]
+    UnsupportedVersion {
+        /// The API.
+        api: ApiKey,
+        /// As sent.
+        version: i16,
+        /// Lowest served.
+        min: i16,
+        /// Highest served.
+        max: i16,
+    },
+    /// The bytes are not such a request.
+    #[error("undecodable request: {0}")]
+    Decode(#[from] DecodeError),
+    /// An answer that its version cannot carry: our fault.
+    #[error("unencodable response: {0}")]
+    Encode(#[from] EncodeError),
+    /// A write without answer has failed; closing is all that can tell it (case B15).
+    #[error("acks=0 request failed: {0}")]
+    UnansweredFailure(String),
+}
+
+/// An answer that is not there yet.
+pub type Pending = Pin<Box<dyn Future<Output = Result<Option<Frame>, Refusal>> + Send>>;
+
+/// A handler at work.
+pub type Running = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send>>;
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Api {
+    /// Which.
+    pub key: ApiKey,
+    min: i16,
+    max: i16,
+    run: fn(Context, Bytes) -> Running,
+}
+
+/// An API whose answer is ready when its handler returns: all but Produce.
+pub(super) trait Handler {
+    /// What comes in.
+    type Request: Message + Send + 'static;
+    /// What goes out.
+    type Response: Message + Send;
+    /// What is served of it.
+    const VERSIONS: RangeInclusive<i16>;
+
+    /// Validates, makes one call inward, builds the answer.
+    fn handle(
+        context: &Context,
+        request: Self::Request,
+    ) -> impl Future<Output = Self::Response> + Send;
+}
+
+impl Api {
+    const fn of<H: Handler>() -> Self {
+        Self::new(H::Request::API_KEY, H::VERSIONS, run::<H>)
+    }
+
+    const fn new(
+        key: ApiKey,
+        versions: RangeInclusive<i16>,
+        run: fn(Context, Bytes) -> Running,
+    ) -> Self {
+        Self { key, min: *versions.start(), max: *versions.end(), run }
+    }
+
+    /// What is served: lowest and highest version, inclusive.
+    pub const fn versions(&self) -> (i16, i16) {
+        (self.min, self.max)
+    }
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}..={}", self.key.name(), self.min, self.max)
+    }
+}
+
+fn run<H: Handler>(context: Context, body: Bytes) -> Running {
+    Box::pin(async move {
+        let request = H::Request::from_body(&body, context.version)?;
+        drop(body);
+        let response = H::handle(&context, request).await;
+        Ok(Reply::Now(encode_response(context.correlation_id, context.version, &response)?))
+    })
+}
+
+/// Finds the row of a request.
+///
+/// Errors when there is none, or its versions do not include the request's; ApiVersions itself is
+/// answered whatever its version (case B03).
+pub fn find(header: &RequestHeader) -> Result<&'static Api, Refusal> {
+    let api = ApiKey::from_code(header.api_key)
+        .and_then(|key| APIS.iter().find(|api| api.key == key))
+        .ok_or(Refusal::UnknownApi(header.api_key))?;
+    if (api.min..=api.max).contains(&header.api_version) || api.key == ApiKey::ApiVersions {
+        return Ok(api);
+    }
+    let (min, max) = api.versions();
+    Err(Refusal::UnsupportedVersion { api: api.key, version: header.api_version, min, max })
+}
+
+impl Api {
+    /// Serves a request found by [`find`].
+    pub fn run(&self, context: Context, body: Bytes) -> Running {
+        (self.run)(context, body)
+    }
+}

@@ -1,0 +1,311 @@
+//! Produce: key 0, v3–v13. Validates each partition's batch, hands it to the partition's owner, and
+//! answers when as many replicas have it as `acks` says.
+//!
+//! The batch stays in the request's own memory until it is written. Leaves out: transactions (a
+//! transactional batch is refused), `current_leader` hints (there is one node). Source: KIP-98,
+//! KIP-110, KIP-467, KIP-516; ReplicaManager.appendRecords.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use duolog_bridge::backend::PERM_WRITE;
+use duolog_log_core::event::{Event, EventKind, Protocol};
+use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::log::AppendOrigin;
+use duolog_log_core::record::RecordError;
+use duolog_log_core::record::validate::{
+    KeyRule, ProduceRules, TimestampRule, Validated, ZstdRule, validate,
+};
+use duolog_log_core::replication::partition::Acks;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{Api, Context, Refusal, Reply, Running};
+use crate::clock;
+use crate::config::topic::{TimestampType, TopicConfig};
+use crate::controller::image::Topic;
+use crate::instruments::Passage;
+use crate::kafka::codec::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use crate::kafka::codec::messages::produce_response::{
+    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+};
+use crate::kafka::codec::messages::{ProduceRequest, ProduceResponse};
+use crate::kafka::codec::{ApiKey, Frame, Message, Str, encode_response};
+use crate::kafka::errors::ErrorCode;
+use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::partitions::append::{AppendResult, Appended, Flush, Payload};
+
+/// The row of the table.
+pub(super) const API: Api = Api::new(ApiKey::Produce, 3..=13, run);
+
+/// First version that may carry zstd (KIP-110).
+const ZSTD_FROM: i16 = 7;
+
+/// First version that names topics by id (KIP-516).
+const TOPIC_ID_FROM: i16 = 13;
+
+/// What became of one partition so far.
+enum Outcome {
+    /// Its owner has it; the answer comes through here.
+    Begun(oneshot::Receiver<AppendResult>),
+    /// Refused before it got there.
+    Refused(Refused),
+}
+
+/// An error of one partition.
+struct Refused {
+    code: ErrorCode,
+    message: Option<Str>,
+    records: Vec<BatchIndexAndErrorMessage>,
+}
+
+/// A topic of the request with what became of its partitions.
+struct Begun {
+    name: Str,
+    topic_id: duolog_log_core::ids::TopicId,
+    partitions: Vec<(i32, Outcome)>,
+}
+
+fn run(context: Context, body: Bytes) -> Running {
+    Box::pin(async move {
+        let request = ProduceRequest::from_body(&body, context.version)?;
+        drop(body);
+        let subject = GateSubject { client: context.client_id.as_deref(), ..Default::default() };
+        match context.node.instruments.pass(GatePoint::ProduceReceived, subject).await {
+            Passage::Go => {}
+            Passage::Drop => return Ok(Reply::None),
+            Passage::Fail => return Err(Refusal::UnansweredFailure("a gate".to_owned())),
+        }
+        let acks = parse_acks(request.acks);
+        let deadline = Instant::now()
+            + Duration::from_millis(u64::from(request.timeout_ms.max(0).unsigned_abs()));
+        let mut begun = Vec::with_capacity(request.topic_data.len());
+        for topic in request.topic_data {
+            begun.push(begin_topic(&context, topic, acks).await);
+        }
+        Ok(Reply::Later(Box::pin(finish(context, begun, acks, deadline))))
+    })
+}
+
+/// 0, 1 and -1 are all there is (case B06).
+fn parse_acks(acks: i16) -> Option<Acks> {
+    match acks {
+        0 => Some(Acks::None),
+        1 => Some(Acks::Leader),
+        -1 => Some(Acks::All),
+        _ => None,
+    }
+}
+
+async fn begin_topic(context: &Context, data: TopicProduceData, acks: Option<Acks>) -> Begun {
+    let image = context.node.controller.image().clone();
+    let topic = if context.version >= TOPIC_ID_FROM {
+        image.topic_by_id(data.topic_id).ok_or(ErrorCode::UnknownTopicId)
+    } else {
+        image.topic(&data.name).ok_or(ErrorCode::UnknownTopicOrPartition)
+    };
+    let mut partitions = Vec::with_capacity(data.partition_data.len());
+    for partition in data.partition_data {
+        let index = partition.index;
+        let begun = match topic {
+            Ok(topic) => begin(context, topic, partition, acks).await,
+            Err(code) => Err(code.into()),
+        };
+        partitions.push((index, begun.map_or_else(Outcome::Refused, Outcome::Begun)));
+    }
+    Begun { name: data.name, topic_id: data.topic_id, partitions }
+}
+
+/// Gives one partition's batch its place behind all that came before it.
+async fn begin(
+    context: &Context,
+    topic: &Topic,
+    data: PartitionProduceData,
+    acks: Option<Acks>,
+) -> Result<oneshot::Receiver<AppendResult>, Refused> {
+    let acks = acks.ok_or(ErrorCode::InvalidRequiredAcks)?;
+    check_topic(topic)?;
+    let partition = context
+        .node
+        .partitions
+        .find(topic.id, data.index)
+        .ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    context.node.instruments.events.emit(|| {
+        let event = Event::new(EventKind::ProduceReceived, clock::now_ms());
+        let event = event.at(&topic.name, data.index).protocol(Protocol::Kafka);
+        event.client(context.client_id.clone().unwrap_or_default())
+    });
+    let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
+    let rules = rules(&topic.config, context.version);
+    let validated = context
+        .node
+        .decompressors
+        .with(|decompressor| validate(&records, &rules, decompressor))
+        .map_err(|error| Refused::records(&error))?;
+    if validated.header.is_transactional() {
+        return Err(ErrorCode::InvalidTxnState.with("transactions are not supported yet"));
+    }
+    let bytes = records.len();
+    let payload = payload(records, &validated);
+    let begun = partition.append(payload, bytes, acks, Flush::Topic).await;
+    begun.map_err(|error| ErrorCode::from(&error).with(&error.to_string()))
+}
+
+fn check_topic(topic: &Topic) -> Result<(), Refused> {
+    if topic.internal {
+        let text = format!("Cannot append to internal topic {}", topic.name);
+        return Err(ErrorCode::InvalidTopicException.with(&text));
+    }
+    if topic.config.rmq_perm & PERM_WRITE == 0 {
+        let text = format!("rmq.perm={} of {} forbids writing", topic.config.rmq_perm, topic.name);
+        return Err(ErrorCode::PolicyViolation.with(&text));
+    }
+    Ok(())
+}
+
+fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
+    let now = clock::now_ms();
+    ProduceRules {
+        batch_bytes_max: usize::try_from(config.max_message_bytes).unwrap_or_default(),
+        decompressed_bytes_max: DECOMPRESSED_BYTES_MAX,
+        timestamps: match config.timestamp_type {
+            TimestampType::CreateTime => TimestampRule::CreateTime {
+                now,
+                before_max_ms: config.timestamp_before_max_ms,
+                after_max_ms: config.timestamp_after_max_ms,
+            },
+            TimestampType::LogAppendTime => TimestampRule::LogAppendTime { now },
+        },
+        keys: if config.cleanup.compact { KeyRule::Required } else { KeyRule::Optional },
+        zstd: if version >= ZSTD_FROM { ZstdRule::Accepted } else { ZstdRule::Refused },
+    }
+}
+
+/// The batch where it lies in the request when nobody else holds the request any more, else a copy.
+fn payload(records: Bytes, validated: &Validated) -> Payload {
+    Payload::Batch {
+        bytes: records.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&*shared)),
+        record_count: validated.record_count,
+        timestamp_type: validated.timestamp_type,
+        max_timestamp: validated.max_timestamp,
+        origin: AppendOrigin::Client,
+    }
+}
+
+/// Waits for every partition and builds the answer.
+async fn finish(
+    context: Context,
+    begun: Vec<Begun>,
+    acks: Option<Acks>,
+    deadline: Instant,
+) -> Result<Option<Frame>, Refusal> {
+    let mut responses = Vec::with_capacity(begun.len());
+    let mut failure = None;
+    for topic in begun {
+        let mut partition_responses = Vec::with_capacity(topic.partitions.len());
+        for (index, outcome) in topic.partitions {
+            let response = match wait(outcome, acks, deadline).await {
+                Ok(appended) => accepted(index, &appended),
+                Err(refused) => {
+                    failure.get_or_insert(refused.code);
+                    refused.response(index)
+                }
+            };
+            partition_responses.push(response);
+        }
+        responses.push(TopicProduceResponse {
+            name: topic.name,
+            topic_id: topic.topic_id,
+            partition_responses,
+        });
+    }
+    if acks == Some(Acks::None) {
+        return match failure {
+            Some(code) => Err(Refusal::UnansweredFailure(code.to_string())),
+            None => Ok(None),
+        };
+    }
+    let subject = GateSubject { client: context.client_id.as_deref(), ..Default::default() };
+    if context.node.instruments.pass(GatePoint::ProduceAckBefore, subject).await != Passage::Go {
+        return Ok(None);
+    }
+    let response = ProduceResponse { responses, ..ProduceResponse::default() };
+    Ok(Some(encode_response(context.correlation_id, context.version, &response)?))
+}
+
+async fn wait(
+    outcome: Outcome,
+    acks: Option<Acks>,
+    deadline: Instant,
+) -> Result<Appended, Refused> {
+    let mut answer = match outcome {
+        Outcome::Begun(answer) => answer,
+        Outcome::Refused(refused) => return Err(refused),
+    };
+    let answer = match answer.try_recv() {
+        Ok(answer) => Ok(answer),
+        // Only acks=all waits for others, so only it can be late.
+        Err(_) if acks == Some(Acks::All) => tokio::time::timeout_at(deadline, answer)
+            .await
+            .map_err(|_| ErrorCode::RequestTimedOut)?,
+        Err(_) => answer.await,
+    };
+    match answer {
+        Ok(Ok(appended)) => Ok(appended),
+        Ok(Err(error)) => Err(ErrorCode::from(&error).with(&error.to_string())),
+        Err(_) => Err(ErrorCode::KafkaStorageError.with("the partition has stopped")),
+    }
+}
+
+fn accepted(index: i32, appended: &Appended) -> PartitionProduceResponse {
+    PartitionProduceResponse {
+        index,
+        base_offset: appended.base_offset,
+        log_append_time_ms: appended.log_append_time_ms,
+        log_start_offset: appended.log_start_offset,
+        ..PartitionProduceResponse::default()
+    }
+}
+
+impl Refused {
+    /// A batch that does not pass, with the records that are to blame (KIP-467).
+    fn records(error: &RecordError) -> Self {
+        let records = match error {
+            RecordError::RejectedRecords(rejected) => rejected
+                .listed
+                .iter()
+                .map(|record| BatchIndexAndErrorMessage {
+                    batch_index: record.index,
+                    batch_index_error_message: Some(record.cause.to_string().into()),
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        Self { code: ErrorCode::from(error), message: Some(error.to_string().into()), records }
+    }
+
+    fn response(self, index: i32) -> PartitionProduceResponse {
+        PartitionProduceResponse {
+            index,
+            error_code: self.code.code(),
+            base_offset: -1,
+            log_append_time_ms: -1,
+            log_start_offset: -1,
+            record_errors: self.records,
+            error_message: self.message,
+            ..PartitionProduceResponse::default()
+        }
+    }
+}
+
+impl From<ErrorCode> for Refused {
+    fn from(code: ErrorCode) -> Self {
+        Self { code, message: None, records: Vec::new() }
+    }
+}
+
+impl ErrorCode {
+    fn with(self, text: &str) -> Refused {
+        Refused { code: self, message: Some(text.into()), records: Vec::new() }
+    }
+}

@@ -1,0 +1,50 @@
+//! Every bound of the node that no configuration key sets.
+
+/// Answers of one Kafka connection that may be outstanding; then nothing more is read from it.
+pub const IN_FLIGHT_MAX: usize = 64;
+
+/// Bytes of one RocketMQ send with everything the log puts around it: the largest body that
+/// `maxMessageSize` can allow (64 MiB), its properties, and as much again for many small records.
+pub const SEND_BYTES_MAX: usize = 72 * 1024 * 1024;
+
+/// Bytes that may wait for one partition's owner; then Kafka connections wait and RocketMQ sends
+/// are refused. At least one request of the largest size fits.
+pub const WAITING_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// A unit of [`WAITING_BYTES_MAX`]: each append takes at least one.
+pub const WAITING_UNIT_BYTES: usize = 1024;
+
+/// The records of one batch once decompressed: 32 times the default `max.message.bytes`.
+pub const DECOMPRESSED_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+const _: () = assert!(WAITING_BYTES_MAX > SEND_BYTES_MAX);
+const _: () = assert!(WAITING_BYTES_MAX / WAITING_UNIT_BYTES < u32::MAX as usize);
+
+/// Partitions of one topic.
+pub const TOPIC_PARTITIONS_MAX: i32 = 100_000;
+
+/// Partition numbers of a cluster, given once each: 23 bits of a RocketMQ pseudo address.
+pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
+
+/// Descriptors that the logs of all partitions hold together.
+pub const OPEN_FILES_MAX: usize = 4096;
+
+/// Sealed segments that are mapped at once.
+pub const MAPPED_FILES_MAX: usize = 1024;
+
+/// Bytes of the newest batches that each log keeps in memory, as long as all logs together stay
+/// within their budget.
+pub const TAIL_CACHE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Flush points that may wait for the flusher: one per partition at most.
+pub const FLUSHES_WAITING_MAX: usize = 65_536;
+
+/// Bytes of the newest batches that all logs keep in memory together.
+pub const TAIL_BUDGET_BYTES: usize = 64 * 1024 * 1024;
+
+/// Requests of one RocketMQ connection that wait at once, held pulls included; then nothing more is
+/// read from it.
+pub const REMOTING_IN_FLIGHT_MAX: usize = 4096;
+
+/// Requests of ours that wait for one RocketMQ connection; more are dropped.
+pub const REMOTING_NOTICES_MAX: usize = 64;

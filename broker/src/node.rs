@@ -1,0 +1,162 @@
+//! One node, put together: everything that a request may need, and the order of start and stop.
+
+use std::sync::{Arc, OnceLock};
+
+use duolog_log_core::event::Events;
+use duolog_log_core::ids::NodeId;
+use duolog_log_core::record::compression::Decompressor;
+use duolog_log_core::storage::disk::DiskError;
+use duolog_log_core::storage::file_disk::FileDisk;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::config::topic::Overrides;
+use crate::controller::image::{Image, Topic};
+use crate::controller::topics::{Door, IfExists, NewTopic};
+use crate::controller::{Controller, MetadataLogError, names};
+use crate::data_dir::{DataDir, DataDirError};
+use crate::instruments::Instruments;
+use crate::kafka::codec::Str;
+use crate::kafka::errors::ErrorCode;
+use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX};
+use crate::metrics::Metrics;
+use crate::partitions::{Partitions, Shared, deletion, housekeeping};
+use crate::pool::Pool;
+use crate::random;
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The metadata log.
+    #[error("metadata log: {0}")]
+    Metadata(#[from] MetadataLogError),
+    /// Random bytes.
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+    /// The disk.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// Everything that serves requests.
+#[derive(Debug)]
+pub struct Node {
+    /// The static configuration.
+    pub config: Arc<Config>,
+    /// Metadata.
+    pub controller: Controller,
+    /// Logs.
+    pub partitions: Arc<Partitions>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Events and gates.
+    pub instruments: Arc<Instruments>,
+    /// For batches that come in.
+    pub decompressors: Pool<Decompressor>,
+    /// Set once no new work is to be begun.
+    pub stopping: CancellationToken,
+    /// What Metadata tells the clients of each listener; set when the listeners are bound.
+    advertised: OnceLock<Vec<(Str, i32)>>,
+}
+
+impl Node {
+    /// Takes the data directory, replays the metadata, and starts the background work.
+    pub async fn start(config: Arc<Config>, events: Events) -> Result<Arc<Self>, StartError> {
+        let disk = Arc::new(FileDisk::new(OPEN_FILES_MAX, MAPPED_FILES_MAX));
+        let (cluster_id, directory_id) = (random::uuid()?, random::uuid()?);
+        let data_dir = Arc::new(DataDir::open(
+            disk,
+            &config.data_dir,
+            config.node_id,
+            cluster_id,
+            directory_id,
+        )?);
+        let stopping = CancellationToken::new();
+        let instruments = Arc::new(Instruments::new(events));
+        let metrics = Arc::new(Metrics::default());
+        let shared = Arc::new(Shared::new(
+            data_dir,
+            NodeId(config.node_id),
+            instruments.clone(),
+            metrics.clone(),
+            config.housekeeping.producer_id_expiration_ms,
+            stopping.clone(),
+        )?);
+        let partitions = Arc::new(Partitions::new(shared));
+        let image = Image::empty(config.values.clone());
+        let controller = Controller::open(image, partitions.clone()).await?;
+        let node = Arc::new(Self {
+            config,
+            controller,
+            partitions,
+            metrics,
+            instruments,
+            decompressors: Pool::default(),
+            stopping,
+            advertised: OnceLock::new(),
+        });
+        deletion::sweep(&node.partitions, &node.controller.image())?;
+        housekeeping::start(&node);
+        Ok(node)
+    }
+
+    /// `node.id`.
+    pub fn id(&self) -> i32 {
+        self.config.node_id
+    }
+
+    /// The cluster's id, as Kafka prints it.
+    pub fn cluster_id(&self) -> Str {
+        self.controller.image().cluster_id().to_string().into()
+    }
+
+    /// The epoch in which this node leads every partition.
+    pub fn leader_epoch(&self) -> i32 {
+        self.partitions.shared().leader_epoch().0
+    }
+
+    /// Tells, once, the addresses by which clients reach each listener.
+    pub fn set_advertised(&self, addresses: Vec<(Str, i32)>) {
+        // The listeners are bound once.
+        let _ = self.advertised.set(addresses);
+    }
+
+    /// Host and port that the clients of a listener are told.
+    pub fn advertised(&self, listener: usize) -> (Str, i32) {
+        let addresses = self.advertised.get();
+        let address = addresses.and_then(|all| all.get(listener).or_else(|| all.first()));
+        address.cloned().unwrap_or_else(|| ("127.0.0.1".into(), 9092))
+    }
+
+    /// `__consumer_offsets`, created on first need.
+    pub async fn offsets_topic(&self) -> Result<Arc<Topic>, ErrorCode> {
+        if let Some(topic) = self.controller.image().topic(names::OFFSETS_TOPIC) {
+            return Ok(topic.clone());
+        }
+        let overrides = [
+            ("cleanup.policy", "compact".to_owned()),
+            ("compression.type", "producer".to_owned()),
+            ("segment.bytes", self.config.group.offsets_topic_segment_bytes.to_string()),
+        ];
+        let topic = NewTopic {
+            name: names::OFFSETS_TOPIC.into(),
+            partitions: self.config.group.offsets_topic_partitions,
+            overrides: overrides
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect::<Overrides>(),
+            door: Door::Node,
+        };
+        let created = self.controller.create_topic(topic, IfExists::Return).await;
+        created.map_err(|error| ErrorCode::from(&error))
+    }
+
+    /// Stops the background work, closes every log and notes that the stop was clean.
+    pub async fn stop(&self) {
+        self.stopping.cancel();
+        housekeeping::stop(self).await;
+    }
+}

@@ -1,0 +1,570 @@
+//! The partitions of this node: who owns each log, who reads it, who waits for it.
+//!
+//! A [`Partition`] is small while nobody uses it: its log is opened by the first command and
+//! written by one owner ([`task`]); readers use published offsets and a reader that never waits
+//! for the writer.
+
+pub mod append;
+pub mod checkpoints;
+pub mod deletion;
+mod flusher;
+pub mod housekeeping;
+mod open;
+mod published;
+mod round;
+mod task;
+mod timer;
+mod upkeep;
+mod waiters;
+
+use std::collections::VecDeque;
+use std::mem;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use dashmap::DashMap;
+use duolog_log_core::event::{Event, EventKind};
+use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::{LeaderEpoch, NodeId, Offset, TopicId, TopicPartition};
+use duolog_log_core::log::{FlushPoint, LogReader, OpenHint, Shutdown, TailBudget};
+use duolog_log_core::replication::effect::Effect;
+use duolog_log_core::replication::partition::Acks;
+use duolog_log_core::storage::disk::{DiskError, DiskResult};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use self::append::{Append, AppendError, AppendResult, Flush, Payload};
+use self::flusher::Flusher;
+pub use self::published::Offsets;
+use self::published::Published;
+use self::task::{Command, Next, Owner};
+use self::timer::Timer;
+pub use self::waiters::Registration;
+use self::waiters::Waiters;
+use crate::clock;
+use crate::config::topic::TopicConfig;
+use crate::controller::image::Topic;
+use crate::data_dir::DataDir;
+use crate::instruments::{Instruments, Passage};
+use crate::limits::{TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::metrics::Metrics;
+
+/// What all partitions of a node have in common.
+#[derive(Debug)]
+pub struct Shared {
+    /// Where the folders are.
+    pub data_dir: Arc<DataDir>,
+    /// This node.
+    pub node: NodeId,
+    leader_epoch: AtomicI32,
+    flusher: Flusher,
+    timer: Timer,
+    instruments: Arc<Instruments>,
+    metrics: Arc<Metrics>,
+    hints: checkpoints::Hints,
+    producer_id_expiration_ms: i64,
+    tail_budget: Arc<TailBudget>,
+    /// Where owners run: the flusher's thread is outside of it.
+    runtime: tokio::runtime::Handle,
+    stopping: CancellationToken,
+}
+
+impl Shared {
+    /// For the partitions in `data_dir`; call it inside the runtime that their owners shall run on.
+    ///
+    /// Errors: a checkpoint cannot be read; the flusher's thread cannot be started.
+    pub fn new(
+        data_dir: Arc<DataDir>,
+        node: NodeId,
+        instruments: Arc<Instruments>,
+        metrics: Arc<Metrics>,
+        producer_id_expiration_ms: i64,
+        stopping: CancellationToken,
+    ) -> DiskResult<Self> {
+        let no_thread = |error| DiskError::new("start a flusher for", data_dir.path(), error);
+        Ok(Self {
+            node,
+            leader_epoch: AtomicI32::new(0),
+            flusher: Flusher::start().map_err(no_thread)?,
+            timer: Timer::default(),
+            instruments,
+            metrics,
+            hints: checkpoints::Hints::read(&data_dir)?,
+            producer_id_expiration_ms,
+            tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
+            runtime: tokio::runtime::Handle::current(),
+            stopping,
+            data_dir,
+        })
+    }
+
+    /// The epoch in which this run of the node leads all its partitions.
+    pub fn leader_epoch(&self) -> LeaderEpoch {
+        LeaderEpoch(self.leader_epoch.load(Ordering::Acquire))
+    }
+
+    /// Begins an epoch, before the first partition of clients is opened.
+    pub(crate) fn set_leader_epoch(&self, epoch: LeaderEpoch) {
+        self.leader_epoch.store(epoch.0, Ordering::Release);
+    }
+}
+
+/// Commands that wait, and the owner while it has nothing to do.
+#[derive(Debug)]
+struct Inbox {
+    commands: VecDeque<Command>,
+    owner: OwnerPlace,
+}
+
+#[derive(Debug)]
+enum OwnerPlace {
+    /// The log is not open.
+    Closed,
+    /// The log is open and nothing waits.
+    Resting(Box<Owner>),
+    /// A task has it.
+    Running,
+    /// The topic was deleted.
+    Gone,
+}
+
+/// One partition of one topic on this node.
+#[derive(Debug)]
+pub struct Partition {
+    /// Stored name of the topic.
+    pub topic: Arc<str>,
+    /// The topic's identity.
+    pub topic_id: TopicId,
+    /// 0-based.
+    pub index: i32,
+    /// Cluster-wide number, never given twice.
+    pub number: u32,
+    config: ArcSwap<TopicConfig>,
+    published: Published,
+    waiters: Waiters,
+    reader: arc_swap::ArcSwapOption<LogReader>,
+    inbox: Mutex<Inbox>,
+    room: Arc<Semaphore>,
+    was_opened: AtomicBool,
+    shared: Arc<Shared>,
+}
+
+impl Partition {
+    fn new(topic: &Topic, index: i32, number: u32, shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self {
+            topic: topic.name.clone(),
+            topic_id: topic.id,
+            index,
+            number,
+            config: ArcSwap::new(topic.config.clone()),
+            published: Published::default(),
+            waiters: Waiters::default(),
+            reader: arc_swap::ArcSwapOption::empty(),
+            inbox: Mutex::new(Inbox { commands: VecDeque::new(), owner: OwnerPlace::Closed }),
+            room: Arc::new(Semaphore::new(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)),
+            was_opened: AtomicBool::new(false),
+            shared,
+        })
+    }
+
+    /// Its folder.
+    pub fn dir(&self) -> PathBuf {
+        self.shared.data_dir.path().join(format!("{}-{}", self.topic, self.index))
+    }
+
+    /// Topic and number.
+    pub fn name(&self) -> TopicPartition {
+        TopicPartition { topic: self.topic.clone(), partition: self.index }
+    }
+
+    /// The topic's settings now.
+    pub fn config(&self) -> Arc<TopicConfig> {
+        self.config.load_full()
+    }
+
+    /// The offsets now; all zero before the log was first opened.
+    pub fn offsets(&self) -> Offsets {
+        self.published.offsets()
+    }
+
+    /// The end of what is known to be on disk: exclusive.
+    pub fn synced(&self) -> i64 {
+        self.published.synced()
+    }
+
+    /// Bytes of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.published.bytes()
+    }
+
+    /// The log to read from, opening it if need be.
+    ///
+    /// Errors: the log cannot be opened; the partition is gone.
+    pub async fn reader(self: &Arc<Self>) -> Result<Arc<LogReader>, AppendError> {
+        loop {
+            if let Some(reader) = self.reader.load_full() {
+                return Ok(reader);
+            }
+            self.ask(Command::Open).await?;
+        }
+    }
+
+    /// Whether the log was opened since the node started: then [`Self::offsets`] are real.
+    pub fn was_opened(&self) -> bool {
+        self.was_opened.load(Ordering::Acquire)
+    }
+
+    fn set_opened(&self) {
+        self.was_opened.store(true, Ordering::Release);
+    }
+
+    /// What is known of a log that this run of the node has closed.
+    fn reopen_hint(&self) -> OpenHint {
+        OpenHint {
+            shutdown: Shutdown::Clean,
+            recovery_point: Some(self.synced()),
+            log_start_offset: Some(self.offsets().log_start),
+        }
+    }
+
+    /// Puts an append behind those that wait. Resolves once it has its place, which keeps the order
+    /// of calls; the answer comes through what is returned.
+    ///
+    /// Waits while too much waits already.
+    pub async fn append(
+        self: &Arc<Self>,
+        payload: Payload,
+        bytes: usize,
+        acks: Acks,
+        flush: Flush,
+    ) -> Result<oneshot::Receiver<AppendResult>, AppendError> {
+        let room = self.room.clone().acquire_many_owned(room_units(bytes)).await;
+        let room = room.map_err(|_| AppendError::Stopping)?;
+        Ok(self.enqueue(payload, acks, flush, room))
+    }
+
+    /// As [`Self::append`], at once. Errors: `Busy` when too much waits already.
+    pub fn try_append(
+        self: &Arc<Self>,
+        payload: Payload,
+        bytes: usize,
+        acks: Acks,
+        flush: Flush,
+    ) -> Result<oneshot::Receiver<AppendResult>, AppendError> {
+        let room = self.room.clone().try_acquire_many_owned(room_units(bytes));
+        let room = room.map_err(|_| AppendError::Busy)?;
+        Ok(self.enqueue(payload, acks, flush, room))
+    }
+
+    fn enqueue(
+        self: &Arc<Self>,
+        payload: Payload,
+        acks: Acks,
+        flush: Flush,
+        room: OwnedSemaphorePermit,
+    ) -> oneshot::Receiver<AppendResult> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Append(Append { payload, acks, flush, reply, room }));
+        answer
+    }
+
+    /// Raises the log start to `offset`, or to the HW for -1; returns the log start then.
+    pub async fn delete_records(self: &Arc<Self>, offset: i64) -> Result<i64, AppendError> {
+        self.ask(|reply| Command::DeleteRecords(offset, reply)).await
+    }
+
+    /// Waits until the log is on disk up to `offset`, exclusive. Somebody has to have asked for it.
+    ///
+    /// Errors: the disk failed.
+    pub async fn synced_to(self: &Arc<Self>, offset: i64) -> Result<(), AppendError> {
+        loop {
+            let registration = Registration::new(vec![self.clone()]);
+            if self.synced() >= offset {
+                return Ok(());
+            }
+            if let Some(error) = self.published.failure() {
+                return Err(error);
+            }
+            registration.moved().await;
+        }
+    }
+
+    /// Syncs and closes the log.
+    pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AppendError> {
+        if matches!(self.inbox.lock().owner, OwnerPlace::Closed) {
+            return Ok(());
+        }
+        self.ask(Command::Close).await
+    }
+
+    /// Ends the partition for good, before its folder is renamed.
+    pub(crate) async fn delete(self: &Arc<Self>) -> Result<(), AppendError> {
+        {
+            // A log that is not open need not be opened for this.
+            let mut inbox = self.inbox.lock();
+            if matches!(inbox.owner, OwnerPlace::Closed) {
+                inbox.owner = OwnerPlace::Gone;
+                return Ok(());
+            }
+        }
+        self.ask(Command::Delete).await
+    }
+
+    pub(crate) fn keep_house(self: &Arc<Self>) {
+        self.command(Command::KeepHouse);
+    }
+
+    fn set_config(self: &Arc<Self>, config: &Arc<TopicConfig>) {
+        let before = self.config.swap(config.clone());
+        if self.was_opened() && before != *config {
+            self.command(Command::Configure);
+        }
+    }
+
+    async fn ask<T>(
+        self: &Arc<Self>,
+        command: impl FnOnce(oneshot::Sender<Result<T, AppendError>>) -> Command,
+    ) -> Result<T, AppendError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(command(reply));
+        answer.await.unwrap_or(Err(AppendError::Stopping))
+    }
+
+    /// Puts `command` into the inbox and sees to it that somebody works on it.
+    fn command(self: &Arc<Self>, command: Command) {
+        let mut inbox = self.inbox.lock();
+        if matches!(inbox.owner, OwnerPlace::Gone) {
+            drop(inbox);
+            return command.refuse(&AppendError::Deleted);
+        }
+        inbox.commands.push_back(command);
+        if matches!(inbox.owner, OwnerPlace::Running) {
+            return;
+        }
+        let owner = match mem::replace(&mut inbox.owner, OwnerPlace::Running) {
+            OwnerPlace::Resting(owner) => Some(owner),
+            OwnerPlace::Closed | OwnerPlace::Running | OwnerPlace::Gone => None,
+        };
+        drop(inbox);
+        self.shared.runtime.spawn(run(self.clone(), owner));
+    }
+
+    fn take_commands(&self) -> Option<VecDeque<Command>> {
+        let mut inbox = self.inbox.lock();
+        (!inbox.commands.is_empty()).then(|| mem::take(&mut inbox.commands))
+    }
+
+    /// Puts the owner away if nothing has come in the meantime.
+    fn rest(&self, owner: Box<Owner>) -> Option<Box<Owner>> {
+        let mut inbox = self.inbox.lock();
+        if inbox.commands.is_empty() {
+            inbox.owner = OwnerPlace::Resting(owner);
+            None
+        } else {
+            Some(owner)
+        }
+    }
+
+    /// Refuses all that waits, and leaves the partition as `place` says.
+    fn leave(&self, place: OwnerPlace, error: &AppendError) {
+        self.reader.store(None);
+        let commands = {
+            let mut inbox = self.inbox.lock();
+            inbox.owner = place;
+            mem::take(&mut inbox.commands)
+        };
+        commands.into_iter().for_each(|command| command.refuse(error));
+        self.waiters.wake();
+    }
+
+    async fn gate(&self, point: GatePoint, offset: i64) -> Passage {
+        let subject = GateSubject {
+            topic: Some(&self.topic),
+            partition: Some(self.index),
+            offset: Some(Offset(offset)),
+            client: None,
+        };
+        self.shared.instruments.pass(point, subject).await
+    }
+
+    fn emit(&self, kind: EventKind, offset: Option<i64>, cause: Option<&str>) {
+        self.shared.instruments.events.emit(|| {
+            let mut event = Event::new(kind, clock::now_ms()).at(&self.topic, self.index);
+            event.offset = offset.map(Offset);
+            event.cause = cause.map(Arc::from);
+            event.epoch(self.shared.leader_epoch())
+        });
+    }
+
+    /// Tells what a replica's effect means to those who watch.
+    fn tell(&self, effect: &Effect) {
+        match effect {
+            Effect::LeaderElected { start_offset, .. } => {
+                self.emit(EventKind::LeaderElect, Some(start_offset.0), None);
+            }
+            Effect::HighWatermarkAdvanced { to, .. } => {
+                self.emit(EventKind::HighWatermarkAdvanced, Some(to.0), None);
+            }
+            Effect::LastStableOffsetAdvanced { to, .. } => {
+                self.emit(EventKind::LastStableOffsetAdvanced, Some(to.0), None);
+            }
+            Effect::Truncated { log_end_offset } => {
+                self.emit(EventKind::LogTruncate, Some(log_end_offset.0), None);
+            }
+            // The only replica is the whole ISR.
+            Effect::ProposeIsr { .. } => {}
+        }
+    }
+
+    fn count_appended(&self, appended: &duolog_log_core::log::Appended, bytes: usize) {
+        let records = appended.last_offset - appended.base_offset + 1;
+        self.shared.metrics.records_in.add(u64::try_from(records).unwrap_or_default());
+        self.shared.metrics.bytes_in.add(bytes as u64);
+        self.published.add_bytes(bytes as u64);
+        self.emit(EventKind::ProduceAppended, Some(appended.last_offset), None);
+    }
+
+    /// Hands a flush point to the flusher, through the gates when there are any.
+    fn flush(self: &Arc<Self>, point: Box<FlushPoint>) {
+        if self.shared.instruments.gates.is_idle() {
+            return self.shared.flusher.flush(self.clone(), point);
+        }
+        let partition = self.clone();
+        self.shared.runtime.spawn(async move {
+            match partition.gate(GatePoint::FlushBefore, point.offset()).await {
+                Passage::Go => partition.shared.flusher.flush(partition.clone(), point),
+                Passage::Drop => {}
+                Passage::Fail => partition.command(partition.failed_by_gate(point)),
+            }
+        });
+    }
+
+    /// The flusher is done with `point`.
+    fn sync_ended(self: &Arc<Self>, point: Box<FlushPoint>, outcome: Result<(), DiskError>) {
+        if self.shared.instruments.gates.is_idle() {
+            return self.command(Command::SyncEnded(point, outcome));
+        }
+        let partition = self.clone();
+        self.shared.runtime.spawn(async move {
+            match partition.gate(GatePoint::FlushAfter, point.offset()).await {
+                Passage::Go => partition.command(Command::SyncEnded(point, outcome)),
+                Passage::Drop => {}
+                Passage::Fail => partition.command(partition.failed_by_gate(point)),
+            }
+        });
+    }
+
+    fn failed_by_gate(&self, point: Box<FlushPoint>) -> Command {
+        let error = DiskError::new("sync", &self.dir(), std::io::Error::other("failed by a gate"));
+        Command::SyncEnded(point, Err(error))
+    }
+}
+
+/// Units of a partition's queue that an append of `bytes` takes.
+fn room_units(bytes: usize) -> u32 {
+    let units = bytes.div_ceil(WAITING_UNIT_BYTES).max(1);
+    u32::try_from(units.min(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+/// The owner's task: works until nothing waits.
+async fn run(partition: Arc<Partition>, owner: Option<Box<Owner>>) {
+    let mut owner = match owner {
+        Some(owner) => owner,
+        None => match open::open(&partition).await {
+            Ok(owner) => owner,
+            Err(error) => return partition.leave(OwnerPlace::Closed, &error),
+        },
+    };
+    loop {
+        if let Some(commands) = partition.take_commands() {
+            match owner.perform(&partition, commands).await {
+                Next::Serve => {}
+                Next::Closed => {
+                    return partition.leave(OwnerPlace::Closed, &AppendError::Stopping);
+                }
+                Next::Gone => return partition.leave(OwnerPlace::Gone, &AppendError::Deleted),
+            }
+        }
+        match partition.rest(owner) {
+            Some(still) => owner = still,
+            None => return,
+        }
+    }
+}
+
+/// Every partition of this node.
+#[derive(Debug)]
+pub struct Partitions {
+    by_topic: DashMap<TopicId, Arc<[Arc<Partition>]>>,
+    metadata: OnceLock<Arc<Partition>>,
+    recovered: AtomicBool,
+    shared: Arc<Shared>,
+}
+
+impl Partitions {
+    /// No partitions yet.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        let (metadata, recovered) = (OnceLock::new(), AtomicBool::new(false));
+        Self { by_topic: DashMap::new(), metadata, recovered, shared }
+    }
+
+    /// What all of them share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Partition `index` of the topic; `None` when there is none here.
+    pub fn find(&self, topic: TopicId, index: i32) -> Option<Arc<Partition>> {
+        let partitions = self.by_topic.get(&topic)?;
+        partitions.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    /// All partitions of topics, in no order.
+    pub fn all(&self) -> Vec<Arc<Partition>> {
+        self.by_topic.iter().flat_map(|entry| entry.value().to_vec()).collect()
+    }
+
+    /// A topic came, grew, or has other settings.
+    pub fn put_topic(&self, topic: &Topic) {
+        let mut partitions: Vec<_> =
+            self.by_topic.get(&topic.id).map(|entry| entry.value().to_vec()).unwrap_or_default();
+        partitions.iter().for_each(|partition| partition.set_config(&topic.config));
+        let known = partitions.len();
+        if known < topic.numbers.len() {
+            let more = (0..).zip(&topic.numbers).skip(known);
+            partitions.extend(
+                more.map(|(index, number)| {
+                    Partition::new(topic, index, *number, self.shared.clone())
+                }),
+            );
+            self.by_topic.insert(topic.id, partitions.into());
+        }
+    }
+
+    /// A topic went: nobody finds its partitions any more. Returns them, to be ended.
+    pub fn remove_topic(&self, topic: TopicId) -> Vec<Arc<Partition>> {
+        self.by_topic.remove(&topic).map(|(_, partitions)| partitions.to_vec()).unwrap_or_default()
+    }
+
+    /// The partition of the metadata log, which clients do not see.
+    pub fn put_metadata(&self, topic: &Topic) -> Arc<Partition> {
+        self.metadata.get_or_init(|| Partition::new(topic, 0, 0, self.shared.clone())).clone()
+    }
+
+    /// The partition of the metadata log, once it is open.
+    pub fn metadata(&self) -> Option<Arc<Partition>> {
+        self.metadata.get().cloned()
+    }
+
+    /// Whether every log that the last run left was opened and found whole.
+    pub fn is_recovered(&self) -> bool {
+        self.recovered.load(Ordering::Acquire)
+    }
+
+    fn set_recovered(&self) {
+        self.recovered.store(true, Ordering::Release);
+    }
+}

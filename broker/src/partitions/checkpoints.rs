@@ -1,0 +1,109 @@
+//! The three offset files at the top of the data directory: what they said, and writing them.
+
+use duolog_log_core::ids::TopicPartition;
+use duolog_log_core::log::{OpenHint, Shutdown};
+use duolog_log_core::storage::checkpoint::{
+    LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets, write_offsets,
+};
+use duolog_log_core::storage::disk::DiskResult;
+
+use super::{Partition, Partitions};
+use crate::data_dir::DataDir;
+
+/// What the files said at start, for partitions whose log was not opened since.
+#[derive(Debug)]
+pub struct Hints {
+    shutdown: Shutdown,
+    recovery_points: Offsets,
+    log_starts: Offsets,
+    high_watermarks: Offsets,
+}
+
+/// One of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkpoint {
+    /// Below these offsets all was synced.
+    RecoveryPoint,
+    /// Earliest readable offsets.
+    LogStart,
+    /// High watermarks.
+    HighWatermark,
+}
+
+impl Hints {
+    /// Reads the files.
+    pub fn read(data_dir: &DataDir) -> DiskResult<Self> {
+        let read = |file| read_offsets(&**data_dir.disk(), data_dir.path(), file);
+        Ok(Self {
+            shutdown: data_dir.shutdown(),
+            recovery_points: read(RECOVERY_POINT_FILE)?,
+            log_starts: read(LOG_START_FILE)?,
+            high_watermarks: read(REPLICATION_FILE)?,
+        })
+    }
+
+    /// What is known of a log before it is opened.
+    pub(super) fn of(&self, name: &TopicPartition) -> OpenHint {
+        OpenHint {
+            shutdown: self.shutdown,
+            recovery_point: self.recovery_points.get(name).copied(),
+            log_start_offset: self.log_starts.get(name).copied(),
+        }
+    }
+
+    /// The HW of a log before it is opened.
+    pub(super) fn high_watermark(&self, name: &TopicPartition) -> i64 {
+        self.high_watermarks.get(name).copied().unwrap_or_default()
+    }
+
+    /// Whether the last stop was a clean one.
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown
+    }
+}
+
+impl Checkpoint {
+    const fn file(self) -> &'static str {
+        match self {
+            Self::RecoveryPoint => RECOVERY_POINT_FILE,
+            Self::LogStart => LOG_START_FILE,
+            Self::HighWatermark => REPLICATION_FILE,
+        }
+    }
+
+    /// The offset of `partition`: as published, or as it was when its log was not opened since.
+    fn offset(self, partition: &Partition, hints: &Hints) -> Option<i64> {
+        if !partition.was_opened() {
+            let held = match self {
+                Self::RecoveryPoint => &hints.recovery_points,
+                Self::LogStart => &hints.log_starts,
+                Self::HighWatermark => &hints.high_watermarks,
+            };
+            return held.get(&partition.name()).copied();
+        }
+        let offsets = partition.offsets();
+        match self {
+            Self::RecoveryPoint => Some(partition.synced()),
+            // Only what differs from the first segment's name, as Kafka writes it.
+            Self::LogStart => Some(offsets.log_start).filter(|start| *start > 0),
+            Self::HighWatermark => Some(offsets.high_watermark),
+        }
+    }
+
+    /// Writes the file, with every partition of this node. Blocks.
+    pub fn write(self, partitions: &Partitions) -> DiskResult<()> {
+        let shared = partitions.shared();
+        let all = partitions.all();
+        let metadata = partitions.metadata();
+        let offsets: Offsets = all
+            .iter()
+            .chain(metadata.as_ref())
+            .filter_map(|partition| {
+                let offset = self.offset(partition, &shared.hints)?;
+                Some((partition.name(), offset))
+            })
+            .collect();
+        let data_dir = &shared.data_dir;
+        write_offsets(&**data_dir.disk(), data_dir.path(), self.file(), &offsets)
+    }
+}

@@ -1,0 +1,53 @@
+//! One thread per log directory that makes writes durable, off the threads that serve requests.
+//!
+//! What was appended while one round of syncs ran is in the next: an owner asks for one flush point
+//! at a time, so the more there is to do the more each sync covers.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use duolog_log_core::log::FlushPoint;
+use duolog_log_core::storage::disk::DiskError;
+
+use super::Partition;
+use crate::limits::FLUSHES_WAITING_MAX;
+
+#[derive(Debug)]
+struct Request {
+    partition: Arc<Partition>,
+    point: Box<FlushPoint>,
+}
+
+/// Hands flush points to the thread, which ends with the last handle.
+#[derive(Debug)]
+pub struct Flusher {
+    sender: SyncSender<Request>,
+}
+
+impl Flusher {
+    /// Starts the thread.
+    pub fn start() -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(FLUSHES_WAITING_MAX);
+        std::thread::Builder::new()
+            .name("duolog-flusher".to_owned())
+            .spawn(move || run(&receiver))?;
+        Ok(Self { sender })
+    }
+
+    /// Has `point` synced; `partition` is told how that ended.
+    pub(super) fn flush(&self, partition: Arc<Partition>, point: Box<FlushPoint>) {
+        let refused = self.sender.try_send(Request { partition, point });
+        if let Err(TrySendError::Full(request) | TrySendError::Disconnected(request)) = refused {
+            let error = std::io::Error::other("the flusher takes no more work");
+            let error = DiskError::new("sync", &request.partition.dir(), error);
+            request.partition.sync_ended(request.point, Err(error));
+        }
+    }
+}
+
+fn run(receiver: &Receiver<Request>) {
+    while let Ok(Request { partition, point }) = receiver.recv() {
+        let outcome = point.sync();
+        partition.sync_ended(point, outcome);
+    }
+}

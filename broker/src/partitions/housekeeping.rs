@@ -1,0 +1,109 @@
+//! What has to be done now and then: checkpoints, retention, recovery after an unclean stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duolog_log_core::log::Shutdown;
+use tokio::time::{MissedTickBehavior, interval_at};
+
+use super::Partitions;
+use super::checkpoints::Checkpoint;
+use crate::node::Node;
+
+/// Starts the background work of all partitions.
+pub fn start(node: &Arc<Node>) {
+    let shared = node.partitions.shared().clone();
+    let timed = shared.clone();
+    tokio::spawn(async move { timed.timer.run().await });
+    let times = &node.config.housekeeping;
+    for (checkpoint, interval_ms) in [
+        (Checkpoint::RecoveryPoint, times.flush_checkpoint_interval_ms),
+        (Checkpoint::LogStart, times.start_checkpoint_interval_ms),
+        (Checkpoint::HighWatermark, times.high_watermark_checkpoint_interval_ms),
+    ] {
+        let partitions = node.partitions.clone();
+        every(node, interval_ms, move || write(partitions.clone(), checkpoint));
+    }
+    let partitions = node.partitions.clone();
+    every(node, times.retention_check_interval_ms, move || keep_house(partitions.clone()));
+    tokio::spawn(recover(node.clone()));
+}
+
+/// Runs `work` every `interval_ms` until the node stops.
+fn every<F: Future<Output = ()> + Send>(
+    node: &Arc<Node>,
+    interval_ms: i64,
+    work: impl Fn() -> F + Send + 'static,
+) {
+    let period = Duration::from_millis(interval_ms.max(1).unsigned_abs());
+    let stopping = node.stopping.clone();
+    tokio::spawn(async move {
+        let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                _ = ticks.tick() => work().await,
+            }
+        }
+    });
+}
+
+async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) {
+    let written = tokio::task::spawn_blocking(move || checkpoint.write(&partitions)).await;
+    match written {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(?checkpoint, %error, "cannot write a checkpoint"),
+        Err(error) => tracing::error!(?checkpoint, %error, "cannot write a checkpoint"),
+    }
+}
+
+/// Lets every partition look for what is too old; opens those that nobody has used yet, one by one.
+async fn keep_house(partitions: Arc<Partitions>) {
+    for partition in partitions.all().into_iter().chain(partitions.metadata()) {
+        match partition.reader().await {
+            Ok(_) => partition.keep_house(),
+            Err(error) => {
+                tracing::debug!(topic = %partition.topic, partition = partition.index, %error,
+                    "cannot open");
+            }
+        }
+    }
+}
+
+/// After an unclean stop, recovers every log, also those that nobody asks for: only then may the
+/// next stop be called clean.
+async fn recover(node: Arc<Node>) {
+    if node.partitions.shared().hints.shutdown() == Shutdown::Unclean {
+        for partition in node.partitions.all() {
+            if node.stopping.is_cancelled() {
+                return;
+            }
+            if let Err(error) = partition.reader().await {
+                tracing::error!(topic = %partition.topic, partition = partition.index, %error,
+                    "cannot recover the log");
+                return;
+            }
+        }
+    }
+    node.partitions.set_recovered();
+}
+
+/// Closes every log, writes the checkpoints, and the marker of a clean stop if it was one.
+pub async fn stop(node: &Node) {
+    let partitions = &node.partitions;
+    let mut clean = partitions.is_recovered();
+    for partition in partitions.all().into_iter().chain(partitions.metadata()) {
+        if let Err(error) = partition.close().await {
+            tracing::error!(topic = %partition.topic, partition = partition.index, %error,
+                "cannot close the log");
+            clean = false;
+        }
+    }
+    for checkpoint in [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark] {
+        write(partitions.clone(), checkpoint).await;
+    }
+    if clean && let Err(error) = partitions.shared().data_dir.mark_clean() {
+        tracing::error!(%error, "cannot note the clean stop");
+    }
+}

@@ -1,0 +1,112 @@
+//! Opening a partition's log: recovery, then leadership of the only replica.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use duolog_log_core::ids::Offset;
+use duolog_log_core::log::{CleanupPolicy, Log, LogConfig, LogError, LogIdentity};
+use duolog_log_core::replication::partition::{
+    Assignment, LogPosition, Partition as Replica, PartitionRules,
+};
+
+use super::append::AppendError;
+use super::task::Owner;
+use super::{Partition, Shared};
+use crate::clock;
+use crate::config::topic::TopicConfig;
+use crate::limits::TAIL_CACHE_BYTES;
+
+/// Opens the log on a thread that may block, for recovery may read a lot.
+pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendError> {
+    let opening = partition.clone();
+    let joined = tokio::task::spawn_blocking(move || open_log(&opening)).await;
+    let log = joined.map_err(|error| LogError::Storage(error.to_string()))??;
+    let replica = lead(partition, &log)?;
+    let mut owner = Box::new(Owner::new(log, replica));
+    partition.published.set_synced(owner.log.recovery_point());
+    partition.published.set_bytes(owner.log.reader().size_in_bytes());
+    owner.advance(partition);
+    partition.reader.store(Some(Arc::new(owner.log.reader())));
+    partition.set_opened();
+    Ok(owner)
+}
+
+fn open_log(partition: &Partition) -> Result<Log, LogError> {
+    let shared = &partition.shared;
+    let identity = LogIdentity {
+        topic: partition.topic.clone(),
+        partition: partition.index,
+        topic_id: partition.topic_id,
+    };
+    let config = Arc::new(log_config(&partition.config(), shared));
+    let hint = if partition.was_opened() {
+        partition.reopen_hint()
+    } else {
+        shared.hints.of(&partition.name())
+    };
+    let disk = shared.data_dir.disk().clone();
+    let (log, report) = Log::open(disk, &partition.dir(), identity, config, hint, clock::now_ms())?;
+    if report.bytes_truncated > 0 || report.segments_scanned > 0 {
+        tracing::info!(
+            topic = %partition.topic,
+            partition = partition.index,
+            scanned = report.bytes_scanned,
+            truncated = report.bytes_truncated,
+            log_end_offset = report.log_end_offset,
+            "log recovered"
+        );
+    }
+    Ok(log)
+}
+
+/// Begins to lead: this node is every replica there is.
+fn lead(partition: &Partition, log: &Log) -> Result<Replica, AppendError> {
+    let shared = &partition.shared;
+    let config = partition.config();
+    let position = LogPosition {
+        log_start_offset: Offset(log.log_start_offset()),
+        log_end_offset: Offset(log.log_end_offset()),
+        first_unstable_offset: log.first_unstable_offset().map(Offset),
+    };
+    let high_watermark = Offset(shared.hints.high_watermark(&partition.name()));
+    let mut replica = Replica::new(shared.node, rules(&config), position, high_watermark);
+    let all = BTreeSet::from([shared.node]);
+    let assignment = Assignment { replicas: all.clone(), isr: all, partition_epoch: 0 };
+    replica.become_leader(shared.leader_epoch(), assignment, clock::now_ms())?;
+    Ok(replica)
+}
+
+/// The rules of replication that a topic sets.
+pub(super) fn rules(config: &TopicConfig) -> PartitionRules {
+    /// Nobody lags where there is one replica.
+    const REPLICA_LAG_TIME_MAX_MS: i64 = 30_000;
+    PartitionRules {
+        min_insync_replicas: usize::try_from(config.min_insync_replicas).unwrap_or(1),
+        replica_lag_time_max_ms: REPLICA_LAG_TIME_MAX_MS,
+    }
+}
+
+/// A topic's settings in the log's terms.
+pub(super) fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
+    let unsigned = |value: i32| u32::try_from(value).unwrap_or_default();
+    LogConfig {
+        segment_bytes: unsigned(config.segment_bytes),
+        segment_ms: config.segment_ms,
+        segment_index_bytes: unsigned(config.segment_index_bytes),
+        index_interval_bytes: unsigned(config.index_interval_bytes),
+        retention_ms: config.retention_ms,
+        retention_bytes: config.retention_bytes,
+        cleanup_policy: match (config.cleanup.delete, config.cleanup.compact) {
+            (true, false) => CleanupPolicy::Delete,
+            (false, true) => CleanupPolicy::Compact,
+            (true, true) => CleanupPolicy::CompactAndDelete,
+            (false, false) => CleanupPolicy::Unlimited,
+        },
+        file_delete_delay_ms: config.file_delete_delay_ms,
+        flush_messages: config.flush_messages,
+        flush_ms: config.flush_ms,
+        producer_id_expiration_ms: shared.producer_id_expiration_ms,
+        tail_cache_bytes: TAIL_CACHE_BYTES,
+        tail_budget: shared.tail_budget.clone(),
+    }
+}

@@ -1,0 +1,378 @@
+//! The owner of one partition: the only one that writes its log.
+//!
+//! It is a task only while there is work. Whoever puts a command into an empty inbox starts it; it
+//! takes all that waits, performs it, looks again, and leaves the log behind when nothing waits.
+//! So appends that came while one was written are written together, and an idle partition costs no
+//! task.
+//!
+//! ```text
+//! Closed ──command──▶ Running (opens the log) ──inbox empty──▶ Resting ──command──▶ Running …
+//! Running ──Close──▶ Closed        Running ──Delete──▶ Gone
+//! ```
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+use duolog_log_core::event::EventKind;
+use duolog_log_core::gate::GatePoint;
+use duolog_log_core::ids::{LeaderEpoch, Offset};
+use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty};
+use duolog_log_core::replication::partition::{AckState, Acks, Partition as Replica};
+use duolog_log_core::storage::disk::DiskError;
+use tokio::sync::oneshot;
+
+use super::Partition;
+use super::append::{Append, AppendError, AppendResult, Appended, Flush};
+use super::round::{Part, Round};
+use crate::clock;
+use crate::instruments::Passage;
+
+/// What the owner can be asked to do.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Append records.
+    Append(Append),
+    /// The flusher is done with a flush point.
+    SyncEnded(Box<FlushPoint>, Result<(), DiskError>),
+    /// Make sure that what was appended gets to the disk, by now.
+    FlushDue,
+    /// Roll, retain, expire.
+    KeepHouse,
+    /// The topic has other settings.
+    Configure,
+    /// Raise the log start to the offset; -1 is the HW (DeleteRecords).
+    DeleteRecords(i64, oneshot::Sender<Result<i64, AppendError>>),
+    /// Nothing: the log is open once this is answered.
+    Open(oneshot::Sender<Result<(), AppendError>>),
+    /// Sync, close the log, answer.
+    Close(oneshot::Sender<Result<(), AppendError>>),
+    /// The topic is gone: close the log without a sync and refuse all that comes.
+    Delete(oneshot::Sender<Result<(), AppendError>>),
+}
+
+impl Command {
+    /// Answers a command that cannot be performed.
+    pub(super) fn refuse(self, error: &AppendError) {
+        match self {
+            Self::Append(append) => drop(append.reply.send(Err(error.clone()))),
+            Self::DeleteRecords(_, reply) => drop(reply.send(Err(error.clone()))),
+            Self::Open(reply) | Self::Close(reply) | Self::Delete(reply) => {
+                drop(reply.send(Err(error.clone())));
+            }
+            Self::SyncEnded(..) | Self::FlushDue | Self::KeepHouse | Self::Configure => {}
+        }
+    }
+}
+
+/// How the owner goes on after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// With the log open.
+    Serve,
+    /// The log was closed; the next command opens it again.
+    Closed,
+    /// For good.
+    Gone,
+}
+
+/// An append in the log whose answer waits.
+#[derive(Debug)]
+struct Pending {
+    /// The partition has to be so far: exclusive.
+    required: Offset,
+    acks: Acks,
+    appended: Appended,
+    reply: oneshot::Sender<AppendResult>,
+}
+
+/// The log with all that belongs to writing it.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) log: Log,
+    pub(super) replica: Replica,
+    pending: VecDeque<Pending>,
+    /// Whether the flusher has been asked and has not answered.
+    flushing: bool,
+    /// The end of what somebody waits for to be on disk.
+    flush_wanted: i64,
+    /// Whether the timer will send [`Command::FlushDue`].
+    flush_scheduled: bool,
+    /// The disk failed: nothing more is written until the log is opened again.
+    failed: Option<String>,
+}
+
+impl Owner {
+    pub(super) fn new(log: Log, replica: Replica) -> Self {
+        Self {
+            log,
+            replica,
+            pending: VecDeque::new(),
+            flushing: false,
+            flush_wanted: 0,
+            flush_scheduled: false,
+            failed: None,
+        }
+    }
+
+    /// Performs all that waited, appends that follow each other together.
+    pub(super) async fn perform(
+        &mut self,
+        partition: &Arc<Partition>,
+        commands: VecDeque<Command>,
+    ) -> Next {
+        let mut next = Next::Serve;
+        let mut appends = Vec::new();
+        for command in commands {
+            if next != Next::Serve {
+                command.refuse(&AppendError::Stopping);
+                continue;
+            }
+            match command {
+                Command::Append(append) => appends.push(append),
+                other => {
+                    self.append(partition, mem::take(&mut appends)).await;
+                    next = self.perform_one(partition, other);
+                }
+            }
+        }
+        self.append(partition, appends).await;
+        next
+    }
+
+    fn perform_one(&mut self, partition: &Arc<Partition>, command: Command) -> Next {
+        match command {
+            Command::Append(append) => drop(append.reply.send(Err(AppendError::Stopping))),
+            Command::SyncEnded(point, outcome) => self.sync_ended(partition, &point, outcome),
+            Command::FlushDue => {
+                self.flush_scheduled = false;
+                self.want_flush(partition, self.log.log_end_offset());
+            }
+            Command::KeepHouse => self.keep_house(partition),
+            Command::Configure => self.configure(partition),
+            Command::DeleteRecords(offset, reply) => {
+                drop(reply.send(self.delete_records(partition, offset)));
+            }
+            Command::Open(reply) => drop(reply.send(Ok(()))),
+            Command::Close(reply) => {
+                drop(reply.send(self.close(partition)));
+                return Next::Closed;
+            }
+            Command::Delete(reply) => {
+                self.refuse_pending(&AppendError::Deleted);
+                self.log.close();
+                drop(reply.send(Ok(())));
+                return Next::Gone;
+            }
+        }
+        Next::Serve
+    }
+
+    /// Writes `appends` as few batches as can be, in one go, and answers or keeps them.
+    async fn append(&mut self, partition: &Arc<Partition>, appends: Vec<Append>) {
+        if appends.is_empty() {
+            return;
+        }
+        let at = self.log.log_end_offset();
+        let refusal = match partition.gate(GatePoint::ProduceAppendBefore, at).await {
+            Passage::Go => self.failed.clone().map(|text| LogError::Storage(text).into()),
+            Passage::Drop | Passage::Fail => Some(AppendError::Gate),
+        };
+        if let Some(error) = refusal {
+            appends.into_iter().for_each(|append| drop(append.reply.send(Err(error.clone()))));
+            return;
+        }
+        let now_ms = clock::now_ms();
+        let mut round = Round::new(&partition.config(), now_ms);
+        for append in appends {
+            match self.replica.admit(append.acks) {
+                Ok(()) => round.add(append),
+                Err(error) => drop(append.reply.send(Err(error.into()))),
+            }
+        }
+        let (batches, parts) = round.finish();
+        let epoch = self.replica.leader_epoch();
+        let results = self.log.append_as_leader(batches, epoch, now_ms);
+        // Whatever the gate says, the records are in the log now.
+        let _ = partition.gate(GatePoint::ProduceAppendAfter, at).await;
+        let mut flush = Flush::Topic;
+        for (result, part) in results.into_iter().zip(parts) {
+            flush = part.waiting.iter().map(|waiting| waiting.flush).fold(flush, Flush::sooner);
+            self.keep_or_refuse(partition, result, part, epoch, now_ms);
+        }
+        self.advance(partition);
+        self.flush_as_needed(partition, flush, now_ms);
+    }
+
+    /// Gives each append of a written batch its own offsets, and its place among the pending.
+    fn keep_or_refuse(
+        &mut self,
+        partition: &Partition,
+        result: Result<duolog_log_core::log::Appended, LogError>,
+        part: Part,
+        epoch: LeaderEpoch,
+        now_ms: i64,
+    ) {
+        let appended = match result {
+            Ok(appended) => appended,
+            Err(error) => {
+                part.refuse(&AppendError::Log(error));
+                return;
+            }
+        };
+        if appended.novelty == Novelty::New {
+            partition.count_appended(&appended, part.bytes);
+        }
+        let mut base_offset = appended.base_offset;
+        for waiting in part.waiting {
+            let next = base_offset.saturating_add(waiting.records);
+            let answer = Appended {
+                base_offset,
+                last_offset: next - 1,
+                log_append_time_ms: part.log_append_time_ms,
+                append_time_ms: now_ms,
+                log_start_offset: appended.log_start_offset,
+                leader_epoch: epoch,
+            };
+            base_offset = next;
+            self.pending.push_back(Pending {
+                required: Offset(next),
+                acks: waiting.acks,
+                appended: answer,
+                reply: waiting.reply,
+            });
+        }
+    }
+
+    /// Lets the replica know how far the log is, publishes what follows, answers who waited.
+    pub(super) fn advance(&mut self, partition: &Partition) {
+        let log_end_offset = if partition.config().flush_messages == 1 {
+            // Nothing is shown to anybody before it is on disk (UnifiedLog.append flushes first).
+            self.log.recovery_point().max(self.replica.log_end_offset().0)
+        } else {
+            self.log.log_end_offset()
+        };
+        let unstable = self.log.first_unstable_offset().map(Offset);
+        self.replica.appended(Offset(log_end_offset), unstable);
+        // A transaction is stable once its marker is below the HW, which may just have passed it.
+        self.log.high_watermark_moved(self.replica.high_watermark().0);
+        self.replica.unstable_changed(self.log.first_unstable_offset().map(Offset));
+        self.publish(partition);
+        self.settle();
+    }
+
+    pub(super) fn publish(&mut self, partition: &Partition) {
+        for effect in self.replica.drain_effects() {
+            partition.tell(&effect);
+        }
+        if partition.published.publish(&self.replica) {
+            partition.waiters.wake();
+        }
+    }
+
+    /// Answers every pending append that has what it waits for.
+    fn settle(&mut self) {
+        let mut waiting = VecDeque::new();
+        for pending in self.pending.drain(..) {
+            let state = match pending.acks {
+                Acks::All => {
+                    self.replica.ack_state(pending.required, pending.appended.leader_epoch)
+                }
+                Acks::None | Acks::Leader if self.replica.log_end_offset() >= pending.required => {
+                    AckState::Acknowledged
+                }
+                Acks::None | Acks::Leader => AckState::Waiting,
+            };
+            let answer = match state {
+                AckState::Waiting => {
+                    waiting.push_back(pending);
+                    continue;
+                }
+                AckState::Acknowledged => Ok(pending.appended),
+                AckState::NotEnoughReplicasAfterAppend => {
+                    Err(AppendError::NotEnoughReplicasAfterAppend)
+                }
+                AckState::NotLeader => self.replica.check_leader().map_or_else(
+                    |error| Err(error.into()),
+                    |()| Err(AppendError::NotEnoughReplicasAfterAppend),
+                ),
+            };
+            drop(pending.reply.send(answer));
+        }
+        self.pending = waiting;
+    }
+
+    pub(super) fn refuse_pending(&mut self, error: &AppendError) {
+        for pending in self.pending.drain(..) {
+            drop(pending.reply.send(Err(error.clone())));
+        }
+    }
+
+    fn flush_as_needed(&mut self, partition: &Arc<Partition>, flush: Flush, now_ms: i64) {
+        let config = partition.config();
+        let log_end_offset = self.log.log_end_offset();
+        let unsynced = log_end_offset.saturating_sub(self.log.recovery_point());
+        if unsynced <= 0 {
+            return;
+        }
+        let within = match flush {
+            Flush::Now => 0,
+            Flush::Within(ms) => ms.min(config.flush_ms),
+            Flush::Topic => config.flush_ms,
+        };
+        if within == 0 || unsynced >= config.flush_messages {
+            self.want_flush(partition, log_end_offset);
+        } else if within != i64::MAX && !self.flush_scheduled {
+            self.flush_scheduled = true;
+            partition.shared.timer.schedule(now_ms.saturating_add(within), partition.clone());
+        }
+    }
+
+    /// Has the log synced up to `offset`, in the next round if one is under way.
+    fn want_flush(&mut self, partition: &Arc<Partition>, offset: i64) {
+        self.flush_wanted = self.flush_wanted.max(offset);
+        if self.flushing || self.failed.is_some() || self.flush_wanted <= self.log.recovery_point()
+        {
+            return;
+        }
+        match self.log.flush_point() {
+            Ok(Some(point)) => {
+                self.flushing = true;
+                partition.flush(Box::new(point));
+            }
+            Ok(None) => {}
+            Err(error) => self.fail(partition, &error.to_string()),
+        }
+    }
+
+    fn sync_ended(
+        &mut self,
+        partition: &Arc<Partition>,
+        point: &FlushPoint,
+        outcome: Result<(), DiskError>,
+    ) {
+        self.flushing = false;
+        if let Err(error) = outcome {
+            self.log.sync_failed(&error);
+            return self.fail(partition, &error.to_string());
+        }
+        self.log.mark_synced(point, clock::now_ms());
+        let synced = self.log.recovery_point();
+        partition.published.set_synced(synced);
+        partition.emit(EventKind::LogFlush, Some(synced), None);
+        partition.waiters.wake();
+        self.advance(partition);
+        self.want_flush(partition, self.flush_wanted);
+    }
+
+    /// The disk lost a write or a sync: what it holds is not known any more.
+    fn fail(&mut self, partition: &Partition, text: &str) {
+        tracing::error!(topic = %partition.topic, partition = partition.index, error = text,
+            "storage failed; the partition takes no more writes until the node is started again");
+        partition.emit(EventKind::FaultDisk, None, Some(text));
+        self.failed = Some(text.to_owned());
+        partition.published.set_failed(text);
+        self.refuse_pending(&LogError::Storage(text.to_owned()).into());
+        partition.waiters.wake();
+    }
+}

@@ -1,0 +1,96 @@
+//! What an owner does besides appending: other settings, retention, deletion of records, closing.
+
+use std::sync::Arc;
+
+use duolog_log_core::event::EventKind;
+use duolog_log_core::ids::Offset;
+use duolog_log_core::log::LogError;
+
+use super::Partition;
+use super::append::AppendError;
+use super::open::{log_config, rules};
+use super::task::Owner;
+use crate::clock;
+
+impl Owner {
+    /// Rolls and drops what the topic's settings say; forgets silent producers.
+    pub(super) fn keep_house(&mut self, partition: &Arc<Partition>) {
+        let now_ms = clock::now_ms();
+        let end_before = self.log.log_end_offset();
+        let done = self.log.roll_if_due(now_ms).and_then(|rolled| {
+            if rolled {
+                partition.emit(EventKind::LogRoll, Some(end_before), None);
+            }
+            self.log.apply_retention(self.replica.high_watermark().0, now_ms)
+        });
+        match done {
+            Ok(retained) if retained.segments_deleted > 0 => {
+                tracing::info!(
+                    topic = %partition.topic,
+                    partition = partition.index,
+                    segments = retained.segments_deleted,
+                    bytes = retained.bytes_deleted,
+                    log_start_offset = self.log.log_start_offset(),
+                    "segments deleted"
+                );
+                partition.emit(EventKind::LogDelete, Some(self.log.log_start_offset()), None);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
+                    "retention failed");
+            }
+        }
+        self.log.remove_deleted(now_ms);
+        self.log.expire_producers(now_ms);
+        self.log_start_moved(partition);
+        partition.published.set_bytes(self.log.reader().size_in_bytes());
+    }
+
+    /// Takes over settings that were changed since.
+    pub(super) fn configure(&mut self, partition: &Partition) {
+        let config = partition.config();
+        self.replica.set_rules(rules(&config));
+        self.log.set_config(Arc::new(log_config(&config, &partition.shared)));
+    }
+
+    /// Raises the log start to `offset`, or to the HW for -1 (case B28).
+    pub(super) fn delete_records(
+        &mut self,
+        partition: &Arc<Partition>,
+        offset: i64,
+    ) -> Result<i64, AppendError> {
+        let high_watermark = self.replica.high_watermark().0;
+        let offset = if offset == -1 { high_watermark } else { offset };
+        if offset < 0 || offset > high_watermark {
+            return Err(AppendError::Log(LogError::OffsetOutOfRange {
+                offset,
+                log_start_offset: self.log.log_start_offset(),
+                log_end_offset: high_watermark,
+            }));
+        }
+        self.log.set_log_start_offset(offset)?;
+        self.log_start_moved(partition);
+        Ok(self.log.log_start_offset())
+    }
+
+    /// Lets the replica and the readers know where the log starts now.
+    fn log_start_moved(&mut self, partition: &Partition) {
+        let log_start_offset = Offset(self.log.log_start_offset());
+        if log_start_offset > self.replica.log_start_offset() {
+            self.replica.log_start_moved(log_start_offset);
+            self.publish(partition);
+        }
+    }
+
+    /// Syncs and closes the log, so that the next start need not scan it.
+    pub(super) fn close(&mut self, partition: &Arc<Partition>) -> Result<(), AppendError> {
+        let closed = self.log.close_clean(clock::now_ms());
+        if closed.is_ok() {
+            partition.published.set_synced(self.log.recovery_point());
+            self.advance(partition);
+        }
+        self.refuse_pending(&AppendError::Stopping);
+        Ok(closed?)
+    }
+}

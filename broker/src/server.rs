@@ -1,0 +1,11 @@
+//! Sockets: who may connect, what is read from a connection, how all of it ends.
+
+pub mod connection;
+mod frames;
+mod read_buffer;
+pub mod remoting;
+
+pub mod listener;
+
+pub mod shutdown;
+mod write;

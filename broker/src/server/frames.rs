@@ -1,0 +1,101 @@
+//! Kafka's length-delimited frames.
+
+use bytes::{Buf, Bytes};
+use tokio::net::tcp::OwnedReadHalf;
+
+use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
+
+const LENGTH_BYTES: usize = 4;
+
+/// Why a connection's input ended.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The length field cannot be one: another protocol, or nonsense (case B18).
+    #[error("frame length {length}, expected 1 to {max}; {hint}")]
+    Length {
+        /// As read.
+        length: i32,
+        /// The bound.
+        max: i32,
+        /// What the first bytes look like.
+        hint: &'static str,
+    },
+    /// The socket failed.
+    #[error("connection failed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The requests of one connection.
+#[derive(Debug)]
+pub struct Frames {
+    input: ReadBuffer,
+    length_max: i32,
+}
+
+impl Frames {
+    /// Reads frames of at most `length_max` bytes.
+    pub fn new(socket: OwnedReadHalf, length_max: i32) -> Self {
+        Self { input: ReadBuffer::new(socket), length_max }
+    }
+
+    /// The next frame without its length; `None` once the peer has closed. May be cancelled at any
+    /// point without losing bytes.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
+        loop {
+            let wanted = match self.frame_bytes()? {
+                Some(total) if self.input.bytes.len() >= total => {
+                    return Ok(Some(self.take(total)));
+                }
+                Some(total) => total - self.input.bytes.len(),
+                None => FIRST_READ_BYTES,
+            };
+            if self.input.read(wanted).await? == Input::End {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Resolves when the peer has closed, while its earlier requests are still being served. Keeps
+    /// what arrives in the meantime, up to one frame.
+    pub async fn closed(&mut self) -> Result<(), FrameError> {
+        loop {
+            let wanted = match self.frame_bytes()? {
+                // A whole frame is waiting: let the socket hold back the rest.
+                Some(total) if self.input.bytes.len() >= total => {
+                    return std::future::pending().await;
+                }
+                Some(total) => total - self.input.bytes.len(),
+                None => FIRST_READ_BYTES,
+            };
+            if self.input.read(wanted).await? == Input::End {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Bytes of the first frame in the buffer with its length field, once that field is there.
+    fn frame_bytes(&self) -> Result<Option<usize>, FrameError> {
+        let Some(field) = self.input.bytes.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+        let length = i32::from_be_bytes(*field);
+        if length <= 0 || length > self.length_max {
+            let hint = foreign_protocol(*field);
+            return Err(FrameError::Length { length, max: self.length_max, hint });
+        }
+        Ok(Some(LENGTH_BYTES + length as usize))
+    }
+
+    fn take(&mut self, total: usize) -> Bytes {
+        let mut frame = self.input.bytes.split_to(total);
+        self.input.release();
+        frame.advance(LENGTH_BYTES);
+        frame.freeze()
+    }
+}
+
+fn foreign_protocol(field: [u8; LENGTH_BYTES]) -> &'static str {
+    match field {
+        [0x16, 0x03, ..] => "the peer speaks TLS",
+        [b'G', b'E', b'T', b' '] | [b'P', b'O', b'S', b'T'] => "the peer speaks HTTP",
+        _ => "the peer speaks another protocol",
+    }
+}

@@ -1,0 +1,202 @@
+//! One RocketMQ connection: requests begin in the order they come, answers leave as they are ready.
+//!
+//! What is answered while the socket's bytes are taken apart leaves in one write. A request that
+//! waits is polled once before the next one begins, which keeps one connection's sends in order;
+//! from then on it is on its own, and its opaque number joins answer and request.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use duolog_bridge::backend::Backend;
+use duolog_bridge::dispatch::{Dispatched, Dispatcher};
+use duolog_bridge::remoting::{Decoder, EncodeError, FrameError, RemotingCommand, SegmentedOut};
+use duolog_bridge::session::{Door, Session};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
+use super::write::write_segments;
+use crate::limits::{REMOTING_IN_FLIGHT_MAX, REMOTING_NOTICES_MAX};
+use crate::metrics::{ApiTimer, Metrics};
+
+/// Why a connection was closed by this side.
+#[derive(Debug, thiserror::Error)]
+enum CloseReason {
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("unencodable answer: {0}")]
+    Encode(#[from] EncodeError),
+    #[error("connection failed: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("idle for {0:?}")]
+    Idle(Duration),
+    #[error("the node is stopping")]
+    Stopping,
+}
+
+/// What every connection of one door has.
+pub struct Entrance<B> {
+    /// Which.
+    pub door: Door,
+    /// Serves requests.
+    pub dispatcher: Dispatcher<B>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Silence after which a connection is closed.
+    pub idle: Duration,
+    /// Set once nothing new is to begin.
+    pub stopping: CancellationToken,
+}
+
+type Waiting = Pin<Box<dyn Future<Output = (Option<RemotingCommand>, ApiTimer)> + Send>>;
+
+/// Serves a connection until either side ends it.
+pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: SocketAddr) {
+    if let Err(error) = socket.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+    }
+    let (read, write) = socket.into_split();
+    let (outbox, notices) = mpsc::channel(REMOTING_NOTICES_MAX);
+    let session = entrance.dispatcher.open(entrance.door, peer, outbox);
+    let connection = Connection {
+        entrance,
+        session: &session,
+        input: ReadBuffer::new(read),
+        write,
+        out: SegmentedOut::default(),
+        waiting: FuturesUnordered::new(),
+    };
+    match connection.run(notices).await {
+        Ok(()) => tracing::debug!(%peer, "connection closed by the client"),
+        Err(reason) => tracing::debug!(%peer, %reason, "connection closed"),
+    }
+    entrance.dispatcher.close(&session);
+}
+
+struct Connection<'a, B> {
+    entrance: &'a Entrance<B>,
+    session: &'a Arc<Session>,
+    input: ReadBuffer,
+    write: OwnedWriteHalf,
+    /// Answers that are not written yet.
+    out: SegmentedOut,
+    waiting: FuturesUnordered<Waiting>,
+}
+
+impl<B: Backend> Connection<'_, B> {
+    async fn run(
+        mut self,
+        mut notices: mpsc::Receiver<RemotingCommand>,
+    ) -> Result<(), CloseReason> {
+        let idle = self.entrance.idle;
+        let mut active = Instant::now();
+        let alarm = sleep_until(active + idle);
+        tokio::pin!(alarm);
+        loop {
+            let wanted = self.dispatch_all().await?;
+            self.write_out().await?;
+            let open = self.waiting.len() < REMOTING_IN_FLIGHT_MAX;
+            tokio::select! {
+                Some((answer, timer)) = self.waiting.next(), if !self.waiting.is_empty() => {
+                    self.answer(answer, timer)?;
+                }
+                Some(notice) = notices.recv() => notice.encode(&mut self.out)?,
+                input = self.input.read(wanted), if open => {
+                    if input? == Input::End {
+                        return Ok(());
+                    }
+                    active = Instant::now();
+                }
+                () = self.entrance.stopping.cancelled() => return Err(CloseReason::Stopping),
+                () = &mut alarm => {
+                    if active.elapsed() >= idle {
+                        return Err(CloseReason::Idle(idle));
+                    }
+                    alarm.as_mut().reset(active + idle);
+                }
+            }
+        }
+    }
+
+    /// Begins every request that is whole; returns how many bytes the next one lacks.
+    async fn dispatch_all(&mut self) -> Result<usize, CloseReason> {
+        let decoder = Decoder::default();
+        while self.waiting.len() < REMOTING_IN_FLIGHT_MAX {
+            let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
+            self.input.release();
+            self.begin(request).await?;
+        }
+        let held = self.input.bytes.len();
+        let announced = self.input.bytes.first_chunk().map(|field| i32::from_be_bytes(*field));
+        let total = announced.and_then(|length| usize::try_from(length).ok());
+        Ok(total.map_or(FIRST_READ_BYTES, |total| (total + 4).saturating_sub(held).max(1)))
+    }
+
+    async fn begin(&mut self, request: RemotingCommand) -> Result<(), CloseReason> {
+        let timer = self.entrance.metrics.rocketmq(request.code).start(request.body.len());
+        let mut later = match self.entrance.dispatcher.dispatch(self.session, request) {
+            Dispatched::Now(answer) => return self.answer(answer, timer),
+            Dispatched::Later(later) => later,
+        };
+        let first = poll_fn(|context| {
+            Poll::Ready(match later.as_mut().poll(context) {
+                Poll::Ready(answer) => Some(answer),
+                Poll::Pending => None,
+            })
+        });
+        match first.await {
+            Some(answer) => self.answer(answer, timer),
+            None => {
+                self.waiting.push(Box::pin(async move { (later.await, timer) }));
+                Ok(())
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        answer: Option<RemotingCommand>,
+        timer: ApiTimer,
+    ) -> Result<(), CloseReason> {
+        let before = self.out.len();
+        if let Some(answer) = answer {
+            answer.encode(&mut self.out)?;
+        }
+        timer.finish(self.out.len() - before);
+        Ok(())
+    }
+
+    /// Writes what is ready, with all that has become ready in the meantime.
+    async fn write_out(&mut self) -> Result<(), CloseReason> {
+        while let Some(Some((answer, timer))) = ready(&mut self.waiting).await {
+            self.answer(answer, timer)?;
+        }
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let mut segments = std::mem::take(&mut self.out).into_segments();
+        write_segments(&mut self.write, segments.make_contiguous()).await?;
+        Ok(())
+    }
+}
+
+/// The next answer if one is ready now.
+async fn ready(
+    waiting: &mut FuturesUnordered<Waiting>,
+) -> Option<Option<(Option<RemotingCommand>, ApiTimer)>> {
+    poll_fn(|context| {
+        Poll::Ready(match waiting.poll_next_unpin(context) {
+            Poll::Ready(answer) => Some(answer),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
