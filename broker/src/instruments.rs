@@ -1,5 +1,6 @@
 //! Events and gates of the node: what the control port shows and arms, and how a gate is obeyed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use duolog_log_core::event::{Event, EventKind, Events};
@@ -24,7 +25,7 @@ pub enum Passage {
 #[derive(Debug)]
 pub struct Instruments {
     /// Every state change.
-    pub events: Events,
+    pub events: Arc<Events>,
     /// Every armed gate.
     pub gates: Gates,
     released: Notify,
@@ -33,6 +34,7 @@ pub struct Instruments {
 impl Instruments {
     /// Instruments that tell their events to `events`.
     pub fn new(events: Events) -> Self {
+        let events = Arc::new(events);
         Self { events, gates: Gates::default(), released: Notify::new() }
     }
 

@@ -9,6 +9,7 @@ pub mod data_dir;
 pub mod partitions;
 
 pub mod controller;
+pub mod coordinators;
 pub mod kafka;
 pub mod node;
 

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use duolog_coordinator::group::event::DeletedTopic;
 use duolog_log_core::event::Events;
-use duolog_log_core::ids::NodeId;
+use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::record::compression::Decompressor;
 use duolog_log_core::storage::disk::DiskError;
 use duolog_log_core::storage::file_disk::FileDisk;
@@ -13,7 +14,8 @@ use crate::config::Config;
 use crate::config::topic::Overrides;
 use crate::controller::image::{Image, Topic};
 use crate::controller::topics::{Door, IfExists, NewTopic};
-use crate::controller::{Controller, MetadataLogError, names};
+use crate::controller::{Controller, ControllerError, MetadataLogError, names};
+use crate::coordinators::Coordinators;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
@@ -50,6 +52,8 @@ pub struct Node {
     pub controller: Controller,
     /// Logs.
     pub partitions: Arc<Partitions>,
+    /// Groups.
+    pub coordinators: Arc<Coordinators>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Events and gates.
@@ -88,10 +92,16 @@ impl Node {
         let partitions = Arc::new(Partitions::new(shared));
         let image = Image::empty(config.values.clone());
         let controller = Controller::open(image, partitions.clone()).await?;
+        let events = instruments.events.clone();
+        let coordinators = Coordinators::new(&config, events, partitions.clone(), stopping.clone());
+        if let Some(topic) = controller.image().topic(names::OFFSETS_TOPIC) {
+            coordinators.open(topic);
+        }
         let node = Arc::new(Self {
             config,
             controller,
             partitions,
+            coordinators,
             metrics,
             instruments,
             decompressors: Pool::default(),
@@ -129,6 +139,24 @@ impl Node {
         let addresses = self.advertised.get();
         let address = addresses.and_then(|all| all.get(listener).or_else(|| all.first()));
         address.cloned().unwrap_or_else(|| ("127.0.0.1".into(), 9092))
+    }
+
+    /// Sees to it that there are coordinators, creating their topic on first need.
+    pub async fn open_coordinators(&self) -> Result<(), ErrorCode> {
+        if !self.coordinators.exist() {
+            self.coordinators.open(&*self.offsets_topic().await?);
+        }
+        Ok(())
+    }
+
+    /// Deletes a topic with its logs and the positions committed on it.
+    pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
+        let name = self.controller.image().topic_by_id(topic).map(|topic| topic.name.clone());
+        self.controller.delete_topic(topic).await?;
+        if let Some(name) = name {
+            self.coordinators.topic_deleted(DeletedTopic { name, id: topic });
+        }
+        Ok(())
     }
 
     /// `__consumer_offsets`, created on first need.

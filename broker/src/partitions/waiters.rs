@@ -37,11 +37,6 @@ impl Waiters {
     fn leave(&self, waiter: &Arc<Waiter>) {
         self.0.lock().retain(|other| !Arc::ptr_eq(other, waiter));
     }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
-    }
 }
 
 /// A place in the lists of some partitions, until dropped.

@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use duolog_bridge::backend::Backend;
-use duolog_bridge::dispatch::{Dispatched, Dispatcher};
+use duolog_bridge::dispatch::{Answer, Dispatched, Dispatcher};
 use duolog_bridge::remoting::{Decoder, EncodeError, FrameError, RemotingCommand, SegmentedOut};
 use duolog_bridge::session::{Door, Session};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -56,7 +56,7 @@ pub struct Entrance<B> {
     pub stopping: CancellationToken,
 }
 
-type Waiting = Pin<Box<dyn Future<Output = (Option<RemotingCommand>, ApiTimer)> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = (Option<Answer>, ApiTimer)> + Send>>;
 
 /// Serves a connection until either side ends it.
 pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: SocketAddr) {
@@ -161,11 +161,7 @@ impl<B: Backend> Connection<'_, B> {
         }
     }
 
-    fn answer(
-        &mut self,
-        answer: Option<RemotingCommand>,
-        timer: ApiTimer,
-    ) -> Result<(), CloseReason> {
+    fn answer(&mut self, answer: Option<Answer>, timer: ApiTimer) -> Result<(), CloseReason> {
         let before = self.out.len();
         if let Some(answer) = answer {
             answer.encode(&mut self.out)?;
@@ -191,7 +187,7 @@ impl<B: Backend> Connection<'_, B> {
 /// The next answer if one is ready now.
 async fn ready(
     waiting: &mut FuturesUnordered<Waiting>,
-) -> Option<Option<(Option<RemotingCommand>, ApiTimer)>> {
+) -> Option<Option<(Option<Answer>, ApiTimer)>> {
     poll_fn(|context| {
         Poll::Ready(match waiting.poll_next_unpin(context) {
             Poll::Ready(answer) => Some(answer),

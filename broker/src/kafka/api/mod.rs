@@ -1,12 +1,22 @@
 //! The table of what is served. ApiVersions is built from it, so advertised is implemented.
 
 mod api_versions;
+mod delete_groups;
+mod describe_groups;
 mod fetch;
+mod find_coordinator;
+mod heartbeat;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod sync_group;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -27,9 +37,19 @@ pub const APIS: &[Api] = &[
     Api::of::<fetch::Fetch>(),
     Api::of::<list_offsets::ListOffsets>(),
     Api::of::<metadata::Metadata>(),
+    Api::of::<offset_commit::OffsetCommit>(),
+    Api::of::<offset_fetch::OffsetFetch>(),
+    Api::of::<find_coordinator::FindCoordinator>(),
+    Api::of::<join_group::JoinGroup>(),
+    Api::of::<heartbeat::Heartbeat>(),
+    Api::of::<leave_group::LeaveGroup>(),
+    Api::of::<sync_group::SyncGroup>(),
+    Api::of::<describe_groups::DescribeGroups>(),
+    Api::of::<list_groups::ListGroups>(),
     api_versions::API,
     Api::of::<init_producer_id::InitProducerId>(),
     Api::of::<offset_for_leader_epoch::OffsetForLeaderEpoch>(),
+    Api::of::<delete_groups::DeleteGroups>(),
 ];
 
 /// What a handler knows besides the request.
@@ -47,6 +67,13 @@ pub struct Context {
     pub peer: SocketAddr,
     /// The listener it came in by; its advertised address is what this client can reach.
     pub listener: usize,
+}
+
+impl Context {
+    /// The client's address as Java prints one.
+    pub(super) fn client_host(&self) -> Str {
+        format!("/{}", self.peer.ip()).into()
+    }
 }
 
 /// What becomes of a request.

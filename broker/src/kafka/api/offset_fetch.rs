@@ -1,0 +1,201 @@
+//! OffsetFetch: key 9, v1–v10. A group's committed positions; many groups from v8 on (KIP-709),
+//! topics by id from v10 on (KIP-516).
+//!
+//! A coordinator that is not ready says so: per partition in v1, for the whole group from v2 on,
+//! never as "no position" (case B25). Source: KIP-447, KIP-709; KafkaApis.handleOffsetFetchRequest.
+
+use std::ops::RangeInclusive;
+
+use duolog_coordinator::group::event::{Event, OffsetFetch as Fetch, TopicFetch};
+use duolog_coordinator::group::response::{FetchedOffset, FetchedTopic, Response};
+use duolog_log_core::ids::TopicId;
+
+use super::{Context, Handler};
+use crate::controller::image::Image;
+use crate::kafka::codec::Str;
+use crate::kafka::codec::messages::offset_fetch_request::{
+    OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
+};
+use crate::kafka::codec::messages::offset_fetch_response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic, OffsetFetchResponseTopics,
+};
+use crate::kafka::codec::messages::{OffsetFetchRequest, OffsetFetchResponse};
+use crate::kafka::errors::ErrorCode;
+
+/// The API.
+pub(super) struct OffsetFetch;
+
+/// First version with an error for the whole answer.
+const TOP_LEVEL_ERROR_FROM: i16 = 2;
+/// First version with many groups.
+const MANY_GROUPS_FROM: i16 = 8;
+/// First version that names topics by id.
+const TOPIC_ID_FROM: i16 = 10;
+
+impl Handler for OffsetFetch {
+    type Request = OffsetFetchRequest;
+    type Response = OffsetFetchResponse;
+    const VERSIONS: RangeInclusive<i16> = 1..=10;
+
+    async fn handle(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
+        if context.version < MANY_GROUPS_FROM {
+            return one_group(context, request).await;
+        }
+        let mut groups = Vec::with_capacity(request.groups.len());
+        for group in request.groups {
+            groups.push(group_of_many(context, group).await);
+        }
+        OffsetFetchResponse { groups, ..OffsetFetchResponse::default() }
+    }
+}
+
+async fn fetch(
+    context: &Context,
+    group: Str,
+    topics: Option<Vec<TopicFetch>>,
+) -> Result<Vec<FetchedTopic>, ErrorCode> {
+    let event = Event::OffsetFetch(Fetch { group: group.clone(), topics });
+    match context.node.coordinators.request(&group, event).await {
+        Ok(Response::OffsetFetch(topics)) => Ok(topics),
+        Ok(_) => Err(ErrorCode::UnknownServerError),
+        Err(error) => Err(ErrorCode::from(&error)),
+    }
+}
+
+async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
+    let asked = request.topics.map(|topics| {
+        let wanted = |topic: OffsetFetchRequestTopic| TopicFetch {
+            topic: topic.name,
+            topic_id: TopicId::ZERO,
+            partitions: topic.partition_indexes,
+        };
+        topics.into_iter().map(wanted).collect::<Vec<_>>()
+    });
+    let (code, fetched) = match fetch(context, request.group_id, asked.clone()).await {
+        Ok(fetched) => (ErrorCode::None, fetched),
+        Err(code) if context.version >= TOP_LEVEL_ERROR_FROM => (code, Vec::new()),
+        Err(code) => {
+            let topics = asked.unwrap_or_default().into_iter();
+            let topics = topics.map(|topic| failed_topic(topic, code)).collect();
+            return OffsetFetchResponse { topics, ..OffsetFetchResponse::default() };
+        }
+    };
+    let topics = fetched
+        .into_iter()
+        .map(|topic| OffsetFetchResponseTopic {
+            name: topic.topic,
+            partitions: topic
+                .partitions
+                .into_iter()
+                .map(|position| OffsetFetchResponsePartition {
+                    partition_index: position.partition,
+                    committed_offset: position.offset,
+                    committed_leader_epoch: position.leader_epoch,
+                    metadata: Some(position.metadata),
+                    error_code: ErrorCode::None.code(),
+                })
+                .collect(),
+        })
+        .collect();
+    OffsetFetchResponse { topics, error_code: code.code(), ..OffsetFetchResponse::default() }
+}
+
+fn failed_topic(topic: TopicFetch, code: ErrorCode) -> OffsetFetchResponseTopic {
+    let partitions = topic
+        .partitions
+        .into_iter()
+        .map(|partition_index| OffsetFetchResponsePartition {
+            partition_index,
+            committed_offset: -1,
+            committed_leader_epoch: -1,
+            metadata: Some("".into()),
+            error_code: code.code(),
+        })
+        .collect();
+    OffsetFetchResponseTopic { name: topic.topic, partitions }
+}
+
+async fn group_of_many(
+    context: &Context,
+    asked: OffsetFetchRequestGroup,
+) -> OffsetFetchResponseGroup {
+    let image = context.node.controller.image().clone();
+    let mut unknown = Vec::new();
+    let topics = asked.topics.map(|topics| {
+        let known = |topic| known_topic(context.version, &image, topic, &mut unknown);
+        topics.into_iter().filter_map(known).collect()
+    });
+    match fetch(context, asked.group_id.clone(), topics).await {
+        Ok(fetched) => {
+            let by_id = context.version >= TOPIC_ID_FROM;
+            let found = fetched.into_iter().filter_map(|topic| found_topic(&image, topic, by_id));
+            OffsetFetchResponseGroup {
+                group_id: asked.group_id,
+                topics: found.chain(unknown).collect(),
+                error_code: ErrorCode::None.code(),
+            }
+        }
+        Err(code) => OffsetFetchResponseGroup {
+            group_id: asked.group_id,
+            topics: Vec::new(),
+            error_code: code.code(),
+        },
+    }
+}
+
+/// A topic named by an id that nobody knows is answered without the coordinator.
+fn known_topic(
+    version: i16,
+    image: &Image,
+    asked: OffsetFetchRequestTopics,
+    unknown: &mut Vec<OffsetFetchResponseTopics>,
+) -> Option<TopicFetch> {
+    let partitions = asked.partition_indexes;
+    if version < TOPIC_ID_FROM {
+        return Some(TopicFetch { topic: asked.name, topic_id: TopicId::ZERO, partitions });
+    }
+    if let Some(topic) = image.topic_by_id(asked.topic_id) {
+        let (topic, topic_id) = (topic.name.clone(), asked.topic_id);
+        return Some(TopicFetch { topic, topic_id, partitions });
+    }
+    let failed = |partition| {
+        let nothing =
+            FetchedOffset { partition, offset: -1, leader_epoch: -1, metadata: "".into() };
+        position(nothing, ErrorCode::UnknownTopicId)
+    };
+    unknown.push(OffsetFetchResponseTopics {
+        name: "".into(),
+        topic_id: asked.topic_id,
+        partitions: partitions.into_iter().map(failed).collect(),
+    });
+    None
+}
+
+/// When all topics were asked for by id, one that was deleted since has none to be named by.
+fn found_topic(
+    image: &Image,
+    fetched: FetchedTopic,
+    by_id: bool,
+) -> Option<OffsetFetchResponseTopics> {
+    let mut topic_id = fetched.topic_id;
+    if by_id && topic_id == TopicId::ZERO {
+        topic_id = image.topic(&fetched.topic)?.id;
+    }
+    let positions = fetched.partitions.into_iter();
+    Some(OffsetFetchResponseTopics {
+        name: fetched.topic,
+        topic_id,
+        partitions: positions.map(|fetched| position(fetched, ErrorCode::None)).collect(),
+    })
+}
+
+fn position(fetched: FetchedOffset, code: ErrorCode) -> OffsetFetchResponsePartitions {
+    OffsetFetchResponsePartitions {
+        partition_index: fetched.partition,
+        committed_offset: fetched.offset,
+        committed_leader_epoch: fetched.leader_epoch,
+        metadata: Some(fetched.metadata),
+        error_code: code.code(),
+    }
+}
