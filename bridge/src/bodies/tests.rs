@@ -15,8 +15,10 @@ fn golden(file: &str, name: &str) -> String {
     row[1].clone()
 }
 
-fn client(name: &str) -> String {
-    golden("5.5.0/client-bodies.tsv", name)
+const VERSIONS: [&str; 3] = ["4.4.0", "4.9.8", "5.5.0"];
+
+fn client(version: &str, name: &str) -> String {
+    golden(&format!("{version}/client-bodies.tsv"), name)
 }
 
 fn assert_server(name: &str, body: &Bytes) {
@@ -55,8 +57,10 @@ fn heartbeat() -> HeartbeatData {
 
 #[test]
 fn heartbeats_of_java_clients_are_read() {
-    let read = HeartbeatData::decode(client("HeartbeatData").as_bytes());
-    assert_eq!(read, Ok(heartbeat()));
+    for version in VERSIONS {
+        let read = HeartbeatData::decode(client(version, "HeartbeatData").as_bytes());
+        assert_eq!(read, Ok(heartbeat()), "{version}");
+    }
 }
 
 /// The C++ client sends enums as numbers, and little else.
@@ -92,19 +96,21 @@ fn broken_heartbeats_are_refused_by_the_name_of_the_field() {
 
 #[test]
 fn other_bodies_of_java_clients_are_read() {
-    let check = CheckClientRequestBody::decode(client("CheckClientRequestBody").as_bytes());
-    let check = check.unwrap();
-    assert_eq!((check.client_id.as_str(), check.group.as_str()), ("127.0.0.1@1#2", "group-c"));
-    let data = check.subscription_data.unwrap();
-    assert_eq!((data.expression_type.as_str(), data.sub_version), ("SQL92", 5));
-    assert_eq!(data.sub_string, "a > 5 AND b = 'x'");
-    for name in ["LockBatchRequestBody", "UnlockBatchRequestBody"] {
-        let lock = LockBatchRequestBody::decode(client(name).as_bytes()).unwrap();
+    for version in VERSIONS {
+        let check = client(version, "CheckClientRequestBody");
+        let check = CheckClientRequestBody::decode(check.as_bytes()).unwrap();
+        assert_eq!((check.client_id.as_str(), check.group.as_str()), ("127.0.0.1@1#2", "group-c"));
+        let data = check.subscription_data.unwrap();
+        assert_eq!((data.expression_type.as_str(), data.sub_version), ("SQL92", 5));
+        assert_eq!(data.sub_string, "a > 5 AND b = 'x'");
+        let lock = client(version, "LockBatchRequestBody");
+        let lock = LockBatchRequestBody::decode(lock.as_bytes()).unwrap();
         assert_eq!((lock.consumer_group.as_str(), lock.only_this_broker), ("group-c", false));
         assert_eq!(lock.queues, [queue()]);
+        let group = client(version, "SubscriptionGroupConfig");
+        let group = SubscriptionGroupConfig::decode(group.as_bytes()).unwrap();
+        assert_eq!(group.0, SubscriptionGroup::with_defaults(Arc::from("group-c")), "{version}");
     }
-    let group = SubscriptionGroupConfig::decode(client("SubscriptionGroupConfig").as_bytes());
-    assert_eq!(group.unwrap().0, SubscriptionGroup::with_defaults(Arc::from("group-c")));
 }
 
 fn queue() -> MessageQueue {
@@ -231,7 +237,7 @@ proptest! {
     /// Any cut and any changed byte of a good body is read or refused.
     #[test]
     fn no_damage_panics(place in 0..400_usize, byte in any::<u8>()) {
-        let mut text = client("HeartbeatData").into_bytes();
+        let mut text = client("5.5.0", "HeartbeatData").into_bytes();
         let place = place % text.len();
         let _any = HeartbeatData::decode(&text[..place]);
         text[place] = byte;

@@ -203,3 +203,6 @@ impl<'a> PullHeader<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

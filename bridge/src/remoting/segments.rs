@@ -181,3 +181,6 @@ impl Buf for SegmentedOut {
         whole.freeze()
     }
 }
+
+#[cfg(test)]
+mod tests;

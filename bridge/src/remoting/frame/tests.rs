@@ -1,4 +1,5 @@
 use bytes::{BufMut, Bytes, BytesMut};
+use proptest::prelude::*;
 
 use super::*;
 use crate::remoting::{ExtFields, LanguageCode};
@@ -171,4 +172,65 @@ fn field_errors_name_the_field() {
     assert_eq!(command.field::<i64>("maxMsgNums"), Ok(2_147_483_648));
     assert_eq!(text("n"), Ok(2), "the last of two counts");
     assert_eq!(command.optional_field::<i32>("absent"), Ok(None));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[ -~\u{1}\u{2}\té中😀]{0,12}"
+}
+
+fn any_command() -> impl Strategy<Value = RemotingCommand> {
+    let fields = proptest::collection::vec(("[a-zA-Z0-9_é]{1,8}", "[ -~\u{1}é]{1,12}"), 0..6);
+    let numbers = (0..=i32::from(i16::MAX), any::<i32>(), any::<i32>(), 0..14_u8, 0..1000);
+    let rest = (proptest::option::of("[ -~é\u{0}]{1,20}"), any::<bool>());
+    (numbers, fields, rest, text()).prop_map(|(numbers, fields, (remark, is_json), body)| {
+        let (code, opaque, flag, language, version) = numbers;
+        RemotingCommand {
+            code,
+            language: LanguageCode(language),
+            version,
+            opaque,
+            flag,
+            remark,
+            ext_fields: fields.into_iter().collect(),
+            body: Bytes::from(body),
+            serialize: if is_json { SerializeType::Json } else { SerializeType::Binary },
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_command_comes_back(command in any_command()) {
+        let mut buffer = encoded(&command);
+        let decoded = Decoder::default().decode(&mut buffer);
+        prop_assert_eq!(decoded, Ok(Some(command)));
+        prop_assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut buffer = BytesMut::from(&bytes[..]);
+        while let Ok(Some(_)) = Decoder::default().decode(&mut buffer) {}
+    }
+
+    /// Random bytes seldom get past the lengths; these have them right.
+    #[test]
+    fn no_header_panics(
+        header in proptest::collection::vec(any::<u8>(), 0..120),
+        is_json in any::<bool>(),
+    ) {
+        let mut buffer = BytesMut::new();
+        buffer.put_u32(header.len() as u32 + 4);
+        buffer.put_u32(header.len() as u32 | if is_json { 0 } else { 1 << 24 });
+        buffer.put_slice(&header);
+        let _any = Decoder::default().decode(&mut buffer);
+    }
+
+    #[test]
+    fn no_damage_panics(command in any_command(), place in 8..400_usize, byte in any::<u8>()) {
+        let mut buffer = encoded(&command);
+        let place = place % buffer.len();
+        buffer[place] = byte;
+        let _any = Decoder::default().decode(&mut buffer);
+    }
 }

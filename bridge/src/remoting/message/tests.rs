@@ -108,6 +108,21 @@ fn a_large_body_is_shared_with_its_region() {
     assert_eq!(Message::decode(&mut &whole[..]), Ok(message));
 }
 
+/// Case B83: 4.9 leaves the last separator of each property string out.
+#[test]
+fn batches_of_older_clients_are_read() {
+    for (version, ends) in [("4.4.0", "\u{2}"), ("4.9.8", "")] {
+        let bytes = unhex(&rows(&format!("{version}/batches.tsv"))[0][1]);
+        let mut rest = &bytes[..];
+        let first = BatchMessage::decode(&mut rest).unwrap();
+        let second = BatchMessage::decode(&mut rest).unwrap();
+        assert!(rest.is_empty());
+        let properties = format!("KEYS\u{1}k1 k2\u{2}WAIT\u{1}true\u{2}TAGS\u{1}TagA{ends}");
+        assert_eq!((first.body, first.properties), (&b"first"[..], properties.as_str()));
+        assert_eq!(second.body, "second é".as_bytes());
+    }
+}
+
 #[test]
 fn batches_are_those_of_the_original() {
     let row = &rows("5.5.0/batches.tsv")[0];
