@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::backend::Backend;
 use crate::holds::Holds;
 use crate::limits::HELD_PULLS_MAX;
-use crate::processors::{self, Call, Handler, Outcome, Refusal, Reply, UniqueKeys};
+use crate::processors::{
+    self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys,
+};
 use crate::remoting::{EncodeError, RemotingCommand, SegmentedOut};
 use crate::response_code::ResponseCode;
 use crate::session::{Door, Outbox, Session, Sessions};
@@ -86,6 +88,7 @@ pub(crate) struct Shared<B> {
     pub(crate) backend: B,
     pub(crate) sessions: Sessions,
     pub(crate) holds: Holds,
+    pub(crate) fingerprints: HeartbeatFingerprints,
     pub(crate) unique_keys: UniqueKeys,
     pub(crate) started_ms: i64,
     /// Turns where the broker chooses the queue.
@@ -119,6 +122,7 @@ impl<B: Backend> Dispatcher<B> {
             backend,
             sessions: Sessions::default(),
             holds: Holds::new(HELD_PULLS_MAX),
+            fingerprints: HeartbeatFingerprints::default(),
             unique_keys: UniqueKeys::default(),
             started_ms,
             next_queue: AtomicU32::new(0),

@@ -62,7 +62,6 @@ impl Session {
     }
 
     /// Remembers that the close of this connection concerns a group.
-    #[allow(dead_code, reason = "heartbeats follow")]
     pub(crate) fn set_member(&self) {
         self.is_member.store(true, Ordering::Relaxed);
     }

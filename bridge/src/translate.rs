@@ -1,9 +1,10 @@
 //! What becomes of names, addresses and messages between RocketMQ and the Kafka log.
 //!
-//! Towards the log:
+//! The rules are the rows of [`explain::ROWS`]; each loss stands there. Towards the log:
 //! [`send::single`] and [`send::batch`] turn a send into records. Towards RocketMQ:
 //! [`message::encode`] writes a record as a message.
 
+pub mod explain;
 pub mod message;
 pub mod names;
 pub mod origin;

@@ -2,5 +2,8 @@
 //! There is no registration: a node is name server and broker in one, so a route is never older
 //! than its topic.
 
+pub(crate) mod cluster_info;
 pub(crate) mod delete_topic;
 pub(crate) mod kv_config;
+pub(crate) mod route;
+pub(crate) mod topic_list;

@@ -35,7 +35,9 @@ impl Filter {
             let remark = "parse the consumer's subscription failed";
             return Err(Refusal::new(ResponseCode::SUBSCRIPTION_PARSE_FAILED, remark));
         }
-        let tags = expression.split("||").map(str::trim).filter(|tag| !tag.is_empty());
+        // Java's trim: whatever is not beyond the space.
+        let tags = expression.split("||").map(|tag| tag.trim_matches(|char| char <= ' '));
+        let tags = tags.filter(|tag| !tag.is_empty());
         Ok(Self::Tags(tags.map(java_hash).collect()))
     }
 

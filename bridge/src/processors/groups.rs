@@ -27,7 +27,6 @@ impl<B: Backend> Shared<B> {
         Ok(Some(Arc::new(config)))
     }
 
-    #[allow(dead_code, reason = "heartbeats follow")]
     /// Makes a group's retry topic, by which tools find the group.
     pub(crate) async fn create_retry_topic(
         &self,

@@ -3,16 +3,26 @@
 //! A processor validates, makes one call inward, and builds the answer. What is not in the table is
 //! answered REQUEST_CODE_NOT_SUPPORTED.
 
+mod check_client_config;
+mod consume_stats;
+mod consumer_connections;
+mod consumer_list;
 mod delete_topic;
 mod filter;
 mod groups;
+mod heartbeat;
 mod pull_message;
 mod query_consumer_offset;
 mod queue_ends;
 mod reply;
 pub(crate) mod rules;
+mod runtime_info;
 mod search_offset;
 mod send_message;
+mod store_time;
+mod subscription_group;
+mod topic_config;
+mod topic_stats;
 pub(crate) mod topics;
 mod unregister_client;
 mod update_consumer_offset;
@@ -21,6 +31,7 @@ mod update_topic;
 use std::future::Future;
 use std::sync::Arc;
 
+pub(crate) use heartbeat::HeartbeatFingerprints;
 pub(crate) use reply::{Outcome, Refusal, Reply};
 pub(crate) use send_message::UniqueKeys;
 
@@ -106,6 +117,9 @@ table! {
         later 100 PUT_KV_CONFIG => namesrv::kv_config::put,
         now 101 GET_KV_CONFIG => namesrv::kv_config::get,
         later 102 DELETE_KV_CONFIG => namesrv::kv_config::delete,
+        now 105 GET_ROUTEINFO_BY_TOPIC => namesrv::route::handle,
+        now 106 GET_BROKER_CLUSTER_INFO => namesrv::cluster_info::handle,
+        now 206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER => namesrv::topic_list::handle,
         now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,
     }
     Broker {
@@ -114,13 +128,26 @@ table! {
         later 14 QUERY_CONSUMER_OFFSET => query_consumer_offset::handle,
         later 15 UPDATE_CONSUMER_OFFSET => update_consumer_offset::handle,
         later 17 UPDATE_AND_CREATE_TOPIC => update_topic::handle,
+        now 28 GET_BROKER_RUNTIME_INFO => runtime_info::handle,
         later 29 SEARCH_OFFSET_BY_TIMESTAMP => search_offset::handle,
         now 30 GET_MAX_OFFSET => queue_ends::max,
         now 31 GET_MIN_OFFSET => queue_ends::min,
+        later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
+        now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,
+        now 46 CHECK_CLIENT_CONFIG => check_client_config::handle,
+        later 200 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP => subscription_group::put,
+        later 202 GET_TOPIC_STATS_INFO => topic_stats::handle,
+        now 203 GET_CONSUMER_CONNECTION_LIST => consumer_connections::handle,
+        later 208 GET_CONSUME_STATS => consume_stats::handle,
         later 215 DELETE_TOPIC_IN_BROKER => delete_topic::handle,
         later 310 SEND_MESSAGE_V2 => send_message::handle,
         later 320 SEND_BATCH_MESSAGE => send_message::handle,
+        now 351 GET_TOPIC_CONFIG => topic_config::handle,
+        later 352 GET_SUBSCRIPTIONGROUP_CONFIG => subscription_group::get,
         later 361 LITE_PULL_MESSAGE => pull_message::handle,
     }
 }
+
+#[cfg(test)]
+mod tests;

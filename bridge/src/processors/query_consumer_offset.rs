@@ -1,6 +1,6 @@
-//! QUERY_CONSUMER_OFFSET: code 14. A group's position on one queue.
-//! Without one: 0 where the queue still begins at 0 and is small enough to count as held in memory, unless
-//! `setZeroIfNotFound` is false; else QUERY_NOT_FOUND, and the client goes by its `consumeFromWhere`.
+//! QUERY_CONSUMER_OFFSET: code 14. A group's position on one queue. Without one: 0 where the queue
+//! still begins at 0 and is small enough to count as held in memory, unless `setZeroIfNotFound` is
+//! false; else QUERY_NOT_FOUND, and the client goes by its `consumeFromWhere`.
 //! Source: ConsumerManageProcessor.queryConsumerOffset.
 
 use super::{Call, Outcome, Refusal};

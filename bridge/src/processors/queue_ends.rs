@@ -1,5 +1,5 @@
-//! GET_MAX_OFFSET and GET_MIN_OFFSET: codes 30 and 31. The ends of one queue.
-//! The largest is the last stable offset, one past the last message; `committed` changes nothing, since readers see
+//! GET_MAX_OFFSET and GET_MIN_OFFSET: codes 30 and 31. The ends of one queue. The largest is the
+//! last stable offset, one past the last message; `committed` changes nothing, since readers see
 //! nothing else. A topic or queue that is not there has both ends at 0, as in the original.
 //! Source: AdminBrokerProcessor.getMaxOffset, getMinOffset.
 

@@ -22,7 +22,7 @@ pub(crate) const DLQ_PREFIX: &str = "%DLQ%";
 const SYSTEM_TOPIC_PREFIX: &str = "rmq_sys_";
 
 /// Topics that clients must not create or delete; the second of each pair: nor send to.
-const SYSTEM_TOPICS: [(&str, bool); 10] = [
+const SYSTEM_TOPICS: [(&str, bool); 12] = [
     (TEMPLATE_TOPIC, false),
     ("SCHEDULE_TOPIC_XXXX", true),
     ("BenchmarkTest", false),
@@ -33,6 +33,8 @@ const SYSTEM_TOPICS: [(&str, bool); 10] = [
     ("SELF_TEST_TOPIC", true),
     ("OFFSET_MOVED_EVENT", true),
     ("CHECKPOINT_TOPIC", false),
+    ("RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", true),
+    ("RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC", true),
 ];
 
 /// Is it a topic that clients must not create or delete?

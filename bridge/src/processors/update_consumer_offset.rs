@@ -1,6 +1,6 @@
 //! UPDATE_CONSUMER_OFFSET: code 15. Commits a group's position on one queue; mostly sent one way.
-//! Unlike the original, which keeps any number for any queue, it refuses a negative position and a queue that is not
-//! there: both doors write into one store of positions.
+//! Unlike the original, which keeps any number for any queue, it refuses a negative position and a
+//! queue that is not there: both doors write into one store of positions.
 //! Source: ConsumerManageProcessor.updateConsumerOffset.
 
 use super::{Call, Outcome, Refusal};

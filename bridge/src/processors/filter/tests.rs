@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::golden::{rows, unhex_text};
 
 fn refusal(result: Result<Filter, Refusal>) -> String {
     result.expect_err("refused").to_string()
@@ -48,4 +49,29 @@ fn registered_subscriptions() {
         refusal(Filter::of(&subscription("*", "SQL92", false))),
         "1 SYSTEM_ERROR: The broker does not support consumer to filter message by SQL92"
     );
+}
+
+/// As FilterAPI reads them, white space and the parts between bars.
+#[test]
+fn expressions_are_read_as_the_original_does() {
+    for row in rows("5.5.0/filters.tsv") {
+        let [expression, text, _, codes] = &row[..] else { panic!("{row:?}") };
+        // Null does not come over the wire.
+        let Some(expression) = expression.strip_prefix('x').map(unhex_text) else { continue };
+        let parsed = Filter::parse(&expression, TAG);
+        if text == "error" {
+            assert!(parsed.is_err(), "{expression:?}");
+            continue;
+        }
+        let expected: std::collections::BTreeSet<i32> =
+            codes.split(',').filter_map(|code| code.parse().ok()).collect();
+        match parsed {
+            Ok(Filter::All) => assert_eq!(unhex_text(text), ALL, "{expression:?}"),
+            Ok(Filter::Tags(hashes)) => {
+                let hashes: std::collections::BTreeSet<i32> = hashes.into_iter().collect();
+                assert_eq!(hashes, expected, "{expression:?}");
+            }
+            Err(refusal) => panic!("{expression:?}: {refusal}"),
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use duolog_log_core::ids::TopicId;
 
 use super::*;
+use crate::golden::{rows, unhex_text};
 
 fn remark(result: Result<(), Refusal>) -> String {
     result.map_or_else(|refusal| refusal.to_string(), |()| "ok".into())
@@ -95,4 +96,23 @@ fn a_topic_reads_as_in_the_original() {
          topicFilterType=SINGLE_TAG, topicSysFlag=0, order=true, attributes={message.type=FIFO}]"
     );
     assert_eq!(permission_text(2), "-W-");
+}
+
+/// As the original's TopicValidator says of the same names, word for word.
+#[test]
+fn names_are_judged_as_the_original_does() {
+    for row in rows("5.5.0/topics.tsv") {
+        let [name, _, topic_remark, _, group_remark, is_system, is_forbidden] = &row[..] else {
+            panic!("{row:?}")
+        };
+        let name = unhex_text(name);
+        let expected = |remark: &str| match remark {
+            "" => "ok".to_owned(),
+            remark => format!("29 INVALID_PARAMETER: {remark}"),
+        };
+        assert_eq!(remark(validate_topic(&name)), expected(topic_remark), "{name}");
+        assert_eq!(remark(validate_group(&name)), expected(group_remark), "{name}");
+        assert_eq!(is_system_topic(&name).to_string(), *is_system, "{name}");
+        assert_eq!(is_send_forbidden(&name).to_string(), *is_forbidden, "{name}");
+    }
 }

@@ -40,8 +40,8 @@ fn month_start_ms(now_ms: i64) -> i64 {
     (days - i64::from(day_of_month(days)) + 1).saturating_mul(DAY_MS)
 }
 
-/// 1 to 31, of a day counted from 1 January 1970. Months are counted from March on, so that the leap
-/// day is a year's last.
+/// 1 to 31, of a day counted from 1 January 1970. Months are counted from March on, so that the
+/// leap day is a year's last.
 fn day_of_month(days: i64) -> i32 {
     const ERA_DAYS: i64 = 146_097;
     let day_of_era = (days + 719_468).rem_euclid(ERA_DAYS);

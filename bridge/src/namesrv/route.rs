@@ -1,0 +1,56 @@
+//! GET_ROUTEINFO_BY_TOPIC: code 105. The queues of a topic and the broker that serves them.
+//! There is one broker name for the cluster; queue and partition are the same number, and any node
+//! forwards to a partition's leader. So a route holds one queue entry and one broker entry, whose
+//! address is the node this client shall talk to, the same for every topic.
+//! Clients from 4.9.4 on, and those that ask for it, get standard JSON; older ones bare numbers as
+//! keys.
+//! Leaves out: the order configuration (`orderMessageEnable`, off in the original), static topics.
+//! Source: ClientRequestProcessor.getRouteInfoByTopic, RouteInfoManager.pickupTopicRouteData.
+
+use crate::backend::Backend;
+use crate::bodies::{BrokerData, JsonStyle, QueueData, TopicRouteData};
+use crate::processors::rules::SEE_FAQ;
+use crate::processors::{Call, Outcome, Refusal};
+use crate::response_code::ResponseCode;
+
+/// MQVersion.V4_9_4: from here on clients read standard JSON.
+const STANDARD_JSON_SINCE: i32 = 401;
+
+pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
+    let name: Option<&str> = call.request.optional_field("topic")?;
+    let standard_only = call.request.optional_field("acceptStandardJsonOnly")?.unwrap_or(false);
+    let Some(topic) = name.and_then(|name| call.shared.topic_or_template(name)) else {
+        let name = name.unwrap_or("null");
+        return Err(Refusal::new(
+            ResponseCode::TOPIC_NOT_EXIST,
+            format!("No topic route info in name server for the topic: {name}{SEE_FAQ}"),
+        ));
+    };
+    let config = call.backend().config();
+    let route = TopicRouteData {
+        queues: vec![QueueData {
+            broker_name: config.broker_name.clone(),
+            read_queue_nums: topic.read_queues,
+            write_queue_nums: topic.write_queues,
+            perm: topic.perm,
+            topic_sys_flag: topic.sys_flag,
+        }],
+        brokers: vec![broker(call)],
+    };
+    let is_standard = standard_only || call.request.version >= STANDARD_JSON_SINCE;
+    let style = if is_standard { JsonStyle::Standard } else { JsonStyle::Fastjson };
+    Ok(call.reply.ok().with_body(route.encode(style)))
+}
+
+/// The cluster's broker as this client sees it.
+pub(super) fn broker<B: Backend>(call: &Call<B>) -> BrokerData {
+    let config = call.backend().config();
+    BrokerData {
+        cluster: config.cluster_name.clone(),
+        broker_name: config.broker_name.clone(),
+        addresses: vec![(0, call.backend().entry_address(call.session.peer()).to_string())],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use crate::fake::{Client, FakeBackend};
+use crate::remoting::{RemotingCommand, SerializeType};
+use crate::session::Door;
+
+const FAQ: &str = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
+
+fn text(answer: &RemotingCommand) -> &str {
+    std::str::from_utf8(&answer.body).expect("text")
+}
+
+async fn route(
+    client: &Client,
+    topic: &str,
+    version: i32,
+    fields: &[(&str, &str)],
+) -> RemotingCommand {
+    let mut request =
+        RemotingCommand::request(105, 1, SerializeType::Json).with_field("topic", topic);
+    request.version = version;
+    for (name, value) in fields {
+        request.ext_fields.push(name, value);
+    }
+    client.send(request).await.expect("an answer")
+}
+
+#[tokio::test]
+async fn a_route_is_one_broker_with_all_queues() {
+    let backend = FakeBackend::new();
+    backend.change_topic("t1", |topic| {
+        (topic.partitions, topic.read_queues, topic.write_queues, topic.perm) = (5, 5, 3, 4);
+    });
+    let client = Client::new(backend).at(Door::NameServer);
+    let answer = route(&client, "t1", 513, &[]).await;
+    assert_eq!(
+        text(&answer),
+        "{\"brokerDatas\":[{\"brokerAddrs\":{\"0\":\"127.0.0.1:10911\"},\
+         \"brokerName\":\"broker-a\",\"cluster\":\"DefaultCluster\",\
+         \"enableActingMaster\":false}],\"filterServerTable\":{},\
+         \"queueDatas\":[{\"brokerName\":\"broker-a\",\"perm\":4,\"readQueueNums\":5,\
+         \"topicSysFlag\":0,\"writeQueueNums\":3}]}"
+    );
+}
+
+#[tokio::test]
+async fn old_clients_get_bare_numbers_as_keys() {
+    let client = Client::new(FakeBackend::new()).at(Door::NameServer);
+    let standard = [("acceptStandardJsonOnly", "true")];
+    for (version, fields, key) in [
+        (513, &[][..], "{\"0\":"),
+        (401, &[], "{\"0\":"),
+        (400, &[], "{0:"),
+        (0, &[], "{0:"),
+        (0, &standard, "{\"0\":"),
+    ] {
+        let answer = route(&client, "TBW102", version, fields).await;
+        assert!(text(&answer).contains(&format!("\"brokerAddrs\":{key}")), "{version}");
+    }
+}
+
+#[tokio::test]
+async fn topics_that_have_no_route() {
+    let backend = FakeBackend::new();
+    backend.change_topic("__consumer_offsets", |topic| topic.internal = true);
+    backend.add_topic("or.ders", 1);
+    backend.configure(|config| config.auto_create_topic = false);
+    let client = Client::new(backend).at(Door::NameServer);
+    for topic in ["nowhere", "", "TBW102", "__consumer_offsets", "__rmq.n.x"] {
+        let answer = route(&client, topic, 513, &[]).await;
+        let remark = format!("No topic route info in name server for the topic: {topic}{FAQ}");
+        assert_eq!((answer.code, answer.remark), (17, Some(remark)));
+    }
+    assert_eq!(route(&client, "or_ders", 513, &[]).await.code, 0, "by its alias");
+}
+
+#[tokio::test]
+async fn the_list_shows_what_has_a_route() {
+    let backend = FakeBackend::new();
+    backend.change_topic("__consumer_offsets", |topic| topic.internal = true);
+    backend.change_topic("__rmq.retry.g", |topic| topic.internal = true);
+    backend.add_topic("or.ders", 1);
+    backend.add_topic(&"x".repeat(200), 1);
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend.clone()).at(Door::NameServer);
+    let list = client.call(206, &[], b"").await;
+    assert_eq!(text(&list), "{\"topicList\":[\"%RETRY%g\",\"TBW102\",\"or_ders\",\"t1\"]}");
+    backend.configure(|config| config.auto_create_topic = false);
+    let list = client.call(206, &[], b"").await;
+    assert_eq!(text(&list), "{\"topicList\":[\"%RETRY%g\",\"or_ders\",\"t1\"]}");
+}
+
+#[tokio::test]
+async fn the_cluster_is_one_broker() {
+    let client = Client::new(FakeBackend::new()).at(Door::NameServer);
+    let info = client.call(106, &[], b"").await;
+    assert_eq!(
+        text(&info),
+        "{\"brokerAddrTable\":{\"broker-a\":{\"brokerAddrs\":{0:\"127.0.0.1:10911\"},\
+         \"brokerName\":\"broker-a\",\"cluster\":\"DefaultCluster\",\
+         \"enableActingMaster\":false}},\"clusterAddrTable\":{\"DefaultCluster\":[\"broker-a\"]}}"
+    );
+}
+
+#[tokio::test]
+async fn small_configuration() {
+    let client = Client::new(FakeBackend::new()).at(Door::NameServer);
+    let of = |key| [("namespace", "n"), ("key", key)];
+    let put = [&of("k")[..], &[("value", "v 1")]].concat();
+    assert_eq!(client.call(100, &put, b"").await.code, 0);
+    let got = client.call(101, &of("k"), b"").await;
+    assert_eq!((got.code, got.ext_fields.get("value")), (0, Some("v 1")));
+    for delete in [(102, &of("k")[..]), (102, &of("k")), (100, &of("k"))] {
+        assert_eq!(client.call(delete.0, delete.1, b"").await.code, 0);
+        let got = client.call(101, &of("k"), b"").await;
+        let remark = "No config item, Namespace: n Key: k";
+        assert_eq!((got.code, got.remark.as_deref()), (22, Some(remark)));
+    }
+}
