@@ -159,7 +159,8 @@ fn write_meta(
 fn read_meta(disk: &dyn Disk, dir: &Path, node_id: i32) -> Result<TopicId, DataDirError> {
     let path = dir.join(META);
     let unreadable = |reason: String| DataDirError::Unreadable { path: path.clone(), reason };
-    let meta = MetaProperties::read(disk, dir)?
+    let meta = MetaProperties::read(disk, dir)
+        .map_err(|error| unreadable(error.source.to_string()))?
         .ok_or_else(|| unreadable("expected a file with version=1".to_owned()))?;
     if meta.node_id != NodeId(node_id) {
         let held = meta.node_id;
