@@ -12,6 +12,7 @@ use std::time::Duration;
 use duolog_coordinator::error::{AppendError, GroupError};
 use duolog_coordinator::group::config::{GroupConfig, RocketMqListing};
 use duolog_coordinator::group::event::{ChannelId, DeletedTopic, Event};
+use duolog_coordinator::group::image::GroupImage;
 use duolog_coordinator::group::response::{Notice, Response};
 use duolog_coordinator::group::shard::GroupShard;
 use duolog_coordinator::runtime::{AppendId, Effect, Runtime};
@@ -178,6 +179,14 @@ impl Coordinators {
     pub fn notify(self: &Arc<Self>, group: &str, event: Event) {
         if let Some(coordinator) = self.of(group) {
             self.with(coordinator, |state, now| state.runtime.notify(event, now));
+        }
+    }
+
+    /// Shows every group as the logs have it.
+    pub fn for_each_group(&self, mut show: impl FnMut(&str, &GroupImage)) {
+        for coordinator in self.all.get().map(Vec::as_slice).unwrap_or_default() {
+            let state = coordinator.state.lock();
+            state.runtime.shard().images().for_each(|(group, image)| show(group, image));
         }
     }
 

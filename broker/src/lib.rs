@@ -13,6 +13,8 @@ pub mod coordinators;
 pub mod kafka;
 pub mod node;
 
+pub mod bridge_backend;
+
 pub mod serve;
 pub mod server;
 
@@ -21,3 +23,4 @@ pub mod instruments;
 pub mod metrics;
 mod pool;
 mod random;
+mod system;

@@ -48,3 +48,12 @@ pub const REMOTING_IN_FLIGHT_MAX: usize = 4096;
 
 /// Requests of ours that wait for one RocketMQ connection; more are dropped.
 pub const REMOTING_NOTICES_MAX: usize = 64;
+
+/// Decoded batches kept for RocketMQ's pulls.
+pub const DECODED_CACHE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Events that a slow listener may be behind; then it is told how many it missed.
+pub const EVENTS_BUFFERED: usize = 8192;
+
+/// RocketMQ connections at once, over all doors.
+pub const REMOTING_CONNECTIONS_MAX: i32 = 100_000;

@@ -217,6 +217,11 @@ impl Partition {
         self.was_opened.load(Ordering::Acquire)
     }
 
+    /// Whether its topic was deleted.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.inbox.lock().owner, OwnerPlace::Gone)
+    }
+
     fn set_opened(&self) {
         self.was_opened.store(true, Ordering::Release);
     }
@@ -307,6 +312,8 @@ impl Partition {
             let mut inbox = self.inbox.lock();
             if matches!(inbox.owner, OwnerPlace::Closed) {
                 inbox.owner = OwnerPlace::Gone;
+                drop(inbox);
+                self.waiters.wake();
                 return Ok(());
             }
         }

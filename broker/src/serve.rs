@@ -1,21 +1,26 @@
 //! `duolog serve`: bind everything, say where, serve until a signal, stop cleanly.
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use duolog_bridge::session::Door;
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
+use crate::bridge_backend::BridgeBackend;
 use crate::config::Config;
 use crate::config::listener::Endpoint;
 use crate::kafka::codec::Str;
+use crate::limits::REMOTING_CONNECTIONS_MAX;
 use crate::node::{Node, StartError};
+use crate::server::http::{self, EventFeed, Sink};
 use crate::server::listener::{BindError, ConnectionLimits, accept, bind};
+use crate::server::remoting::{self, Entrance};
 use crate::server::{connection, shutdown};
 
 /// Connections have this long to send what they owe after a signal.
@@ -38,20 +43,28 @@ pub enum ServeError {
 /// Every listening socket of a node.
 struct Doors {
     kafka: Vec<TcpListener>,
+    namesrv: TcpListener,
+    broker: TcpListener,
+    /// Where clients of the VIP channel go: the broker's port less two.
+    broker_vip: TcpListener,
+    http: TcpListener,
 }
 
 /// Serves until SIGINT or SIGTERM.
 pub async fn run(config: Config) -> Result<(), ServeError> {
     let config = Arc::new(config);
-    // Ports first: a node that cannot be reached must not touch its data.
+    // Signals first: one that comes while the node starts must not kill it half way.
+    let mut signals = shutdown::Signals::listen()?;
+    // Ports next: a node that cannot be reached must not touch its data.
     let doors = Doors::bind(&config).await?;
-    let events = Events::silent(NodeId(config.node_id));
+    let feed = Arc::new(EventFeed::default());
+    let events = Events::new(NodeId(config.node_id), Box::new(Sink(feed.clone())));
     let node = Node::start(config.clone(), events).await?;
     node.set_advertised(doors.advertised(&config)?);
-    announce(&node, &doors)?;
+    doors.announce(&node)?;
     let tasks = TaskTracker::new();
-    doors.open(&node, &tasks);
-    let signal = shutdown::signalled().await?;
+    doors.open(&node, &tasks, feed)?;
+    let signal = signals.next().await;
     tracing::info!(signal, "stopping");
     node.stopping.cancel();
     tasks.close();
@@ -69,35 +82,96 @@ impl Doors {
             let option = "--set listeners=PLAINTEXT://HOST:PORT";
             kafka.push(bind("Kafka", endpoint.bind_host(), endpoint.port, option).await?);
         }
-        Ok(Self { kafka })
+        let rocketmq = &config.rocketmq;
+        let host = rocketmq.bind_address.to_string();
+        let option = "--set rocketmq.namesrvListenPort=PORT";
+        let namesrv = bind("RocketMQ name server", &host, rocketmq.namesrv_port, option).await?;
+        let option = "--set rocketmq.listenPort=PORT";
+        let broker = bind("RocketMQ broker", &host, rocketmq.listen_port, option).await?;
+        let option = "--set rocketmq.listenPort=PORT (it is that port less 2)";
+        let vip = rocketmq.listen_port.saturating_sub(2);
+        let broker_vip = bind("RocketMQ broker's VIP channel", &host, vip, option).await?;
+        let (host, option) = (config.http.0.to_string(), "--set http.port=PORT");
+        let http = bind("HTTP", &host, config.http.1, option).await?;
+        Ok(Self { kafka, namesrv, broker, broker_vip, http })
     }
 
     /// What clients of each Kafka listener are told.
     fn advertised(&self, config: &Config) -> std::io::Result<Vec<(Str, i32)>> {
         let shown = config.advertised.as_ref().unwrap_or(&config.listeners);
-        let addresses = self.kafka.iter().zip(shown);
-        addresses
-            .map(|(listener, endpoint)| Ok(shown_address(endpoint, listener.local_addr()?)))
-            .collect()
+        let pairs = self.kafka.iter().zip(shown);
+        pairs.map(|(listener, shown)| Ok(shown_address(shown, listener.local_addr()?))).collect()
     }
 
-    fn open(self, node: &Arc<Node>, tasks: &TaskTracker) {
+    /// Says in six lines where everything is.
+    fn announce(&self, node: &Node) -> std::io::Result<()> {
+        let kafka: std::io::Result<Vec<String>> =
+            self.kafka.iter().map(|listener| Ok(listener.local_addr()?.to_string())).collect();
+        let (version, id, cluster) = (env!("CARGO_PKG_VERSION"), node.id(), node.cluster_id());
+        let vip = self.broker_vip.local_addr()?.port();
+        let control = if node.config.control { ", /gates, /events" } else { "" };
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "duolog {version}, node {id} of cluster {cluster}")?;
+        writeln!(out, "  Kafka                 {}", kafka?.join(", "))?;
+        writeln!(out, "  RocketMQ name server  {}", self.namesrv.local_addr()?)?;
+        writeln!(out, "  RocketMQ broker       {} (VIP {vip})", self.broker.local_addr()?)?;
+        writeln!(out, "  HTTP                  {} (/metrics{control})", self.http.local_addr()?)?;
+        writeln!(out, "  data                  {}", node.config.data_dir.display())?;
+        out.flush()
+    }
+
+    /// Lets clients in.
+    fn open(
+        self,
+        node: &Arc<Node>,
+        tasks: &TaskTracker,
+        feed: Arc<EventFeed>,
+    ) -> std::io::Result<()> {
+        let broker_port = self.broker.local_addr()?.port();
+        let broker_address = SocketAddr::new(node.config.rocketmq.broker_ip, broker_port);
+        let dispatcher = BridgeBackend::dispatcher(node.clone(), broker_address);
         let bounds = &node.config.connections;
         let limits = ConnectionLimits::new(bounds.max_connections, bounds.max_connections_per_ip);
         for (index, listener) in self.kafka.into_iter().enumerate() {
-            let node = node.clone();
             let (limits, stopping) = (limits.clone(), node.stopping.clone());
+            let node = node.clone();
             let accepted =
                 accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
                     let node = node.clone();
                     async move {
-                        let open = Open::new(&node.metrics.kafka_connections);
+                        let _open = Open::new(&node.metrics.kafka_connections);
                         connection::serve(node.clone(), socket, peer, index).await;
-                        drop(open);
                     }
                 });
             tasks.spawn(accepted);
         }
+        let limits = ConnectionLimits::new(REMOTING_CONNECTIONS_MAX, REMOTING_CONNECTIONS_MAX);
+        let idle_ms = node.config.rocketmq.channel_expired_timeout_ms.max(1).unsigned_abs();
+        for (door, listener) in [
+            (Door::NameServer, self.namesrv),
+            (Door::Broker, self.broker),
+            (Door::BrokerVip, self.broker_vip),
+        ] {
+            let entrance = Arc::new(Entrance {
+                door,
+                dispatcher: dispatcher.clone(),
+                metrics: node.metrics.clone(),
+                idle: Duration::from_millis(idle_ms),
+                stopping: node.stopping.clone(),
+            });
+            let (limits, stopping) = (limits.clone(), node.stopping.clone());
+            let accepted =
+                accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
+                    let entrance = entrance.clone();
+                    async move {
+                        let _open = Open::new(&entrance.metrics.rocketmq_connections);
+                        remoting::serve(&entrance, socket, peer).await;
+                    }
+                });
+            tasks.spawn(accepted);
+        }
+        tasks.spawn(http::serve(node.clone(), feed, self.http));
+        Ok(())
     }
 }
 
@@ -121,20 +195,4 @@ impl Drop for Open<'_> {
 fn shown_address(endpoint: &Endpoint, bound: SocketAddr) -> (Str, i32) {
     let port = if endpoint.port == 0 { bound.port() } else { endpoint.port };
     (endpoint.host.as_str().into(), i32::from(port))
-}
-
-/// Says in six lines where everything is.
-fn announce(node: &Node, doors: &Doors) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let kafka: std::io::Result<Vec<String>> =
-        doors.kafka.iter().map(|listener| Ok(listener.local_addr()?.to_string())).collect();
-    writeln!(out, "duolog {} node {}", env!("CARGO_PKG_VERSION"), node.id())?;
-    writeln!(out, "  kafka       {}", kafka?.join(", "))?;
-    writeln!(out, "  data        {}", node.config.data_dir.display())?;
-    out.flush()
-}
-
-#[expect(dead_code, reason = "the RocketMQ doors follow")]
-fn socket_address(host: IpAddr, port: u16) -> SocketAddr {
-    SocketAddr::new(host, port)
 }

@@ -2,10 +2,9 @@
 
 pub mod connection;
 mod frames;
+pub mod http;
+pub mod listener;
 mod read_buffer;
 pub mod remoting;
-
-pub mod listener;
-
 pub mod shutdown;
 mod write;

@@ -1,0 +1,418 @@
+//! What the bridge needs of a node, from the node's own parts.
+//!
+//! RocketMQ's sends, pulls, positions and heartbeats end in the same partitions, the same metadata
+//! and the same coordinators as Kafka's.
+
+mod batches;
+mod error;
+mod groups;
+mod rates;
+mod read;
+mod topics;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duolog_bridge::backend::{
+    Appended, Backend, BackendError, Boundary, CommittedOffset, ConsumerHeartbeat, Durability,
+    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, ReadAnswer, ReadRequest, Result,
+    RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+};
+use duolog_bridge::dispatch::Dispatcher;
+use duolog_bridge::session::SessionId;
+use duolog_coordinator::group::event::{
+    ChannelId, CommitQueueOffset, ConsumerLeave, Event, MemberNotices, OffsetFetch,
+    QueryQueueOffset,
+};
+use duolog_coordinator::group::response::Response;
+use duolog_log_core::replication::partition::Acks;
+
+use self::batches::BatchCache;
+use self::groups::Groups;
+pub use self::rates::Rates;
+use crate::clock;
+use crate::config::FlushDiskType;
+use crate::limits::DECODED_CACHE_BYTES;
+use crate::node::Node;
+use crate::partitions::append::{AppendError, Flush, Payload};
+use crate::partitions::{Partition, Registration};
+
+/// The node as the bridge sees it.
+pub struct BridgeBackend {
+    node: Arc<Node>,
+    config: Arc<NodeConfig>,
+    batches: BatchCache,
+    groups: Arc<Groups>,
+    rates: Arc<Rates>,
+}
+
+impl BridgeBackend {
+    /// Builds the bridge over `node`, whose broker is reached at `broker_address`.
+    pub fn dispatcher(node: Arc<Node>, broker_address: SocketAddr) -> Dispatcher<Self> {
+        let groups = Arc::new(Groups::default());
+        let rates = Rates::start(node.metrics.clone(), node.stopping.clone());
+        let backend = Self {
+            config: Arc::new(node_config(&node, broker_address)),
+            batches: BatchCache::new(DECODED_CACHE_BYTES),
+            groups: groups.clone(),
+            rates,
+            node: node.clone(),
+        };
+        let dispatcher = Dispatcher::new(backend);
+        groups.connect(dispatcher.clone());
+        node.coordinators.set_notices(groups);
+        dispatcher
+    }
+
+    /// Partition `index` of `topic` as it was looked up.
+    fn find(&self, topic: &Topic, index: i32) -> Result<Arc<Partition>> {
+        self.node.partitions.find(topic.id, index).ok_or_else(|| {
+            let name = topic.name.to_string();
+            if self.node.controller.image().topic_by_id(topic.id).is_none() {
+                BackendError::UnknownTopic { topic: name }
+            } else {
+                BackendError::UnknownPartition { topic: name, partition: index }
+            }
+        })
+    }
+
+    /// How soon a RocketMQ-written record has to be on disk, and whether the answer waits for it.
+    fn flush(&self, durability: Durability) -> Flush {
+        let config = &self.node.config.rocketmq;
+        match (config.flush_disk_type, durability) {
+            (FlushDiskType::Sync, Durability::Configured) => Flush::Now,
+            _ => Flush::Within(config.flush_interval_ms),
+        }
+    }
+
+    /// Waits for the disk for as long as `syncFlushTimeout` says.
+    async fn wait_synced(&self, partition: &Arc<Partition>, end: i64) -> Result<Stored> {
+        let config = &self.node.config.rocketmq;
+        let timeout = Duration::from_millis(config.sync_flush_timeout_ms.max(0).unsigned_abs());
+        match tokio::time::timeout(timeout, partition.synced_to(end)).await {
+            Ok(Ok(())) => Ok(Stored::Ok),
+            Ok(Err(error)) => Err(error::of(partition, &error)),
+            Err(_) => Ok(Stored::FlushDiskTimeout),
+        }
+    }
+
+    fn view(partition: &Partition) -> PartitionView {
+        let offsets = partition.offsets();
+        PartitionView {
+            log_start_offset: offsets.log_start,
+            last_stable_offset: offsets.last_stable,
+            // Without transactions every record below the LSO is one that a reader gets.
+            deliverable_end: offsets.last_stable,
+            bytes: partition.bytes(),
+            number: partition.number,
+        }
+    }
+
+    /// The group's own word on whether its members hear of changes.
+    fn notices(&self, group: &str) -> MemberNotices {
+        let image = self.node.controller.image();
+        let own =
+            image.subscription_group(group).is_none_or(|config| config.notify_consumer_ids_changed);
+        if own && self.config.notify_consumer_ids_changed {
+            MemberNotices::On
+        } else {
+            MemberNotices::Off
+        }
+    }
+}
+
+impl Backend for BridgeBackend {
+    fn now_ms(&self) -> i64 {
+        clock::now_ms()
+    }
+
+    fn config(&self) -> Arc<NodeConfig> {
+        self.config.clone()
+    }
+
+    fn counters(&self) -> RuntimeCounters {
+        let metrics = &self.node.metrics;
+        let mut counters = RuntimeCounters {
+            started_ms: self.rates.started_ms(),
+            records_in: metrics.records_in.value(),
+            records_out: metrics.records_out.value(),
+            bytes_in: metrics.bytes_in.value(),
+            bytes_out: metrics.bytes_out.value(),
+            disk_used_ratio: crate::system::disk_used_ratio(&self.node.config.data_dir),
+            data_dir: self.node.config.data_dir.display().to_string(),
+            ..RuntimeCounters::default()
+        };
+        self.rates.fill(&mut counters);
+        counters
+    }
+
+    fn entry_address(&self, _client: SocketAddr) -> SocketAddr {
+        self.config.broker_address
+    }
+
+    fn topic(&self, name: &str) -> Option<Arc<Topic>> {
+        self.node.controller.image().topic_by_alias(name).map(|topic| topic.queues.clone())
+    }
+
+    fn topics(&self) -> Vec<Arc<Topic>> {
+        let topics = self.node.controller.image().topics_sorted();
+        topics.iter().map(|topic| topic.queues.clone()).collect()
+    }
+
+    async fn create_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
+        topics::create(&self.node, &spec).await
+    }
+
+    async fn put_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
+        topics::put(&self.node, &spec).await
+    }
+
+    async fn delete_topic(&self, topic: &Topic) -> Result<()> {
+        self.batches.forget(topic.id);
+        let deleted = self.node.delete_topic(topic.id).await;
+        deleted.map_err(|error| error::of_controller(&topic.name, &error))
+    }
+
+    async fn append(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        records: NewRecords,
+        durability: Durability,
+    ) -> Result<Appended> {
+        let partition = self.find(topic, partition)?;
+        let flush = self.flush(durability);
+        let bytes = records.as_slice().iter().map(|record| record.payload.len()).sum();
+        // Handed over in the first poll: nothing is awaited before this.
+        let answer = partition
+            .try_append(Payload::Records(records), bytes, Acks::Leader, flush)
+            .map_err(|error| error::of(&partition, &error))?;
+        let answer = answer.await.unwrap_or(Err(AppendError::Stopping));
+        let appended = answer.map_err(|error| error::of(&partition, &error))?;
+        let stored = match flush {
+            Flush::Now => self.wait_synced(&partition, appended.last_offset + 1).await?,
+            Flush::Within(_) | Flush::Topic => Stored::Ok,
+        };
+        Ok(Appended {
+            base_offset: appended.base_offset,
+            append_time_ms: appended.append_time_ms,
+            stored,
+        })
+    }
+
+    fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {
+        let partition = self.node.partitions.find(topic.id, partition)?;
+        if !partition.was_opened() {
+            // Only the log knows its end, and this runs once per partition and start of the node.
+            let opened = tokio::task::block_in_place(|| {
+                tokio::runtime::Handle::current().block_on(partition.reader())
+            });
+            opened.ok()?;
+        }
+        Some(Self::view(&partition))
+    }
+
+    async fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {
+        let partition = self.find(request.topic, request.partition)?;
+        read::read(&self.node, &self.batches, &partition, &request).await
+    }
+
+    async fn wait_beyond(&self, topic: &Topic, partition: i32, offset: i64) -> Wake {
+        let Some(partition) = self.node.partitions.find(topic.id, partition) else {
+            return Wake::Gone;
+        };
+        let stopping = &self.node.stopping;
+        loop {
+            let registration = Registration::new(vec![partition.clone()]);
+            if partition.offsets().last_stable > offset {
+                return Wake::Advanced;
+            }
+            if partition.is_gone() {
+                return Wake::Gone;
+            }
+            tokio::select! {
+                () = registration.moved() => {}
+                () = stopping.cancelled() => return Wake::Stopping,
+            }
+        }
+    }
+
+    async fn search_append_time(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        time_ms: i64,
+        boundary: Boundary,
+    ) -> Result<Option<i64>> {
+        let partition = self.find(topic, partition)?;
+        read::search_append_time(&partition, time_ms, boundary).await
+    }
+
+    async fn committed_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+    ) -> Result<Option<i64>> {
+        if !self.node.coordinators.exist() {
+            return Ok(None);
+        }
+        let event = Event::QueryQueueOffset(QueryQueueOffset {
+            group: group.into(),
+            topic: topic.name.clone(),
+            queue: partition,
+        });
+        match self.node.coordinators.request(group, event).await {
+            Ok(Response::QueryQueueOffset(offset)) => Ok(offset),
+            Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
+            Err(error) => Err(error::of_group(group, &error)),
+        }
+    }
+
+    async fn committed_offsets(&self, group: &str) -> Result<Vec<CommittedOffset>> {
+        if !self.node.coordinators.exist() {
+            return Ok(Vec::new());
+        }
+        let event = Event::OffsetFetch(OffsetFetch { group: group.into(), topics: None });
+        let topics = match self.node.coordinators.request(group, event).await {
+            Ok(Response::OffsetFetch(topics)) => topics,
+            Ok(_) => return Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
+            Err(error) => return Err(error::of_group(group, &error)),
+        };
+        let mut offsets: Vec<CommittedOffset> = topics
+            .into_iter()
+            .flat_map(|topic| {
+                let name = topic.topic;
+                topic.partitions.into_iter().map(move |committed| CommittedOffset {
+                    topic: name.clone(),
+                    partition: committed.partition,
+                    offset: committed.offset,
+                })
+            })
+            .filter(|committed| committed.offset >= 0)
+            .collect();
+        offsets.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+        Ok(offsets)
+    }
+
+    async fn commit_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+        offset: i64,
+    ) -> Result<()> {
+        self.open_coordinators(group).await?;
+        let event = commit(group, topic, partition, offset);
+        let answer = self.node.coordinators.request(group, event).await;
+        answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
+    }
+
+    fn commit_offset_unanswered(&self, group: &str, topic: &Topic, partition: i32, offset: i64) {
+        let event = commit(group, topic, partition, offset);
+        if self.node.coordinators.exist() {
+            return self.node.coordinators.notify(group, event);
+        }
+        let (node, group) = (self.node.clone(), group.to_owned());
+        tokio::spawn(async move {
+            match node.open_coordinators().await {
+                Ok(()) => node.coordinators.notify(&group, event),
+                Err(error) => tracing::debug!(%group, %error, "position dropped"),
+            }
+        });
+    }
+
+    async fn consumer_heartbeat(&self, heartbeat: ConsumerHeartbeat) -> Result<GroupChange> {
+        self.open_coordinators(&heartbeat.group).await?;
+        let group = heartbeat.group.clone();
+        let event = groups::heartbeat(heartbeat);
+        match self.node.coordinators.request(&group, event).await {
+            Ok(Response::ConsumerHeartbeat(change)) => {
+                Ok(GroupChange { members: change.members, subscriptions: change.subscriptions })
+            }
+            Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_string() }),
+            Err(error) => Err(error::of_group(&group, &error)),
+        }
+    }
+
+    async fn consumer_leave(&self, group: &str, client_id: &str) -> Result<()> {
+        if !self.node.coordinators.exist() {
+            return Ok(());
+        }
+        let event = Event::ConsumerLeave(ConsumerLeave {
+            group: group.into(),
+            client: client_id.into(),
+            notices: self.notices(group),
+        });
+        let answer = self.node.coordinators.request(group, event).await;
+        answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
+    }
+
+    fn session_closed(&self, session: SessionId) {
+        self.node.coordinators.channel_closed(ChannelId(session.0));
+    }
+
+    fn group(&self, name: &str) -> Option<Arc<GroupView>> {
+        self.groups.view(name)
+    }
+
+    fn subscription_group(&self, name: &str) -> Option<Arc<SubscriptionGroup>> {
+        self.node.controller.image().subscription_group(name).cloned()
+    }
+
+    async fn put_subscription_group(&self, config: SubscriptionGroup) -> Result<()> {
+        let name = config.name.clone();
+        let put = self.node.controller.put_subscription_group(config).await;
+        put.map_err(|error| error::of_controller(&name, &error))
+    }
+
+    fn kv_config(&self, namespace: &str, key: &str) -> Option<String> {
+        self.node.controller.image().kv(namespace, key).cloned()
+    }
+
+    async fn put_kv_config(&self, namespace: &str, key: &str, value: Option<String>) -> Result<()> {
+        let put = self.node.controller.put_kv(namespace, key, value).await;
+        put.map_err(|error| error::of_controller(key, &error))
+    }
+}
+
+impl BridgeBackend {
+    async fn open_coordinators(&self, group: &str) -> Result<()> {
+        let opened = self.node.open_coordinators().await;
+        opened.map_err(|_| BackendError::CoordinatorNotReady { group: group.to_owned() })
+    }
+}
+
+fn commit(group: &str, topic: &Topic, partition: i32, offset: i64) -> Event {
+    Event::CommitQueueOffset(CommitQueueOffset {
+        group: group.into(),
+        topic: topic.name.clone(),
+        queue: partition,
+        offset,
+    })
+}
+
+fn node_config(node: &Node, broker_address: SocketAddr) -> NodeConfig {
+    let config = &node.config.rocketmq;
+    let ratio = u64::from(config.access_message_in_memory_max_ratio.max(0).unsigned_abs());
+    let size = |value: i32| usize::try_from(value).unwrap_or_default();
+    NodeConfig {
+        cluster_name: config.cluster_name.clone(),
+        broker_name: config.broker_name.clone(),
+        broker_address,
+        region_id: "DefaultRegion".to_owned(),
+        trace_on: true,
+        broker_permission: duolog_bridge::backend::PERM_READ | duolog_bridge::backend::PERM_WRITE,
+        auto_create_topic: config.auto_create_topic,
+        auto_create_subscription_group: config.auto_create_subscription_group,
+        default_topic_queues: config.default_topic_queue_nums,
+        message_bytes_max: size(config.max_message_size),
+        long_polling: config.long_polling,
+        short_polling_ms: 1000,
+        transfer_bytes_max: size(config.max_transfer_bytes),
+        transfer_records_max: size(config.max_transfer_count),
+        in_memory_bytes_max: crate::system::memory_bytes() / 100 * ratio,
+        notify_consumer_ids_changed: config.notify_consumer_ids_changed,
+    }
+}

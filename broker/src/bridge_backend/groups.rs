@@ -1,0 +1,176 @@
+//! RocketMQ groups between the coordinators' words and the bridge's.
+
+use std::sync::{Arc, OnceLock};
+
+use dashmap::DashMap;
+use duolog_bridge::backend::{self, GroupView, Member};
+use duolog_bridge::dispatch::Dispatcher;
+use duolog_bridge::session::SessionId;
+use duolog_coordinator::group::event::{
+    ChannelId, Client, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Event, MemberNotices,
+    MessageModel, Subscription,
+};
+use duolog_coordinator::group::response::{ConsumerGroupView, LiveClient, Notice};
+
+use super::BridgeBackend;
+use crate::coordinators::NoticeSink;
+
+/// The live groups as last told, and the way to their members.
+#[derive(Default)]
+pub(super) struct Groups {
+    views: DashMap<Arc<str>, Arc<GroupView>>,
+    dispatcher: OnceLock<Dispatcher<BridgeBackend>>,
+}
+
+impl Groups {
+    /// Says, once, through whom members are reached.
+    pub(super) fn connect(&self, dispatcher: Dispatcher<BridgeBackend>) {
+        // There is one bridge.
+        let _ = self.dispatcher.set(dispatcher);
+    }
+
+    /// A group with at least one live member.
+    pub(super) fn view(&self, group: &str) -> Option<Arc<GroupView>> {
+        self.views.get(group).map(|view| view.clone())
+    }
+}
+
+impl NoticeSink for Groups {
+    fn accept(&self, notice: Notice) {
+        match notice {
+            Notice::ConsumerGroup { group, view } => {
+                match view.filter(|view| !view.members.is_empty()) {
+                    Some(view) => {
+                        drop(self.views.insert(group.clone(), Arc::new(group_view(&view))))
+                    }
+                    None => drop(self.views.remove(&group)),
+                }
+                if let Some(dispatcher) = self.dispatcher.get() {
+                    dispatcher.subscription_changed(&group);
+                }
+            }
+            Notice::MembersChanged { group, channels } => {
+                if let Some(dispatcher) = self.dispatcher.get() {
+                    let sessions = channels.into_iter().map(|channel| SessionId(channel.0));
+                    dispatcher.sessions().notify_consumer_ids_changed(&group, sessions);
+                }
+            }
+            // Its connection is idle too, so its own loop closes it.
+            Notice::ChannelExpired(channel) => {
+                tracing::debug!(channel = channel.0, "client silent for too long");
+            }
+        }
+    }
+}
+
+/// A heartbeat in the coordinators' words.
+pub(super) fn heartbeat(heartbeat: backend::ConsumerHeartbeat) -> Event {
+    let client = heartbeat.client;
+    Event::ConsumerHeartbeat(Box::new(ConsumerHeartbeat {
+        group: heartbeat.group,
+        client: Client {
+            id: client.client_id,
+            language: client.language,
+            version: client.version,
+            address: client.address,
+            channel: ChannelId(client.session.0),
+        },
+        consume_type: match heartbeat.consume_type {
+            backend::ConsumeType::Actively => ConsumeType::Actively,
+            backend::ConsumeType::Passively => ConsumeType::Passively,
+            backend::ConsumeType::Pop => ConsumeType::Pop,
+        },
+        message_model: match heartbeat.message_model {
+            backend::MessageModel::Broadcasting => MessageModel::Broadcasting,
+            backend::MessageModel::Clustering => MessageModel::Clustering,
+            backend::MessageModel::LiteSelective => MessageModel::LiteSelective,
+        },
+        consume_from_where: consume_from_where(heartbeat.consume_from_where),
+        subscriptions: heartbeat.subscriptions.map(|all| {
+            all.iter().map(|subscription| Arc::new(subscription_in(subscription))).collect()
+        }),
+        notices: if heartbeat.notify { MemberNotices::On } else { MemberNotices::Off },
+    }))
+}
+
+fn consume_from_where(from: backend::ConsumeFromWhere) -> ConsumeFromWhere {
+    match from {
+        backend::ConsumeFromWhere::LastOffset => ConsumeFromWhere::LastOffset,
+        backend::ConsumeFromWhere::LastOffsetAndFromMinWhenBootFirst => {
+            ConsumeFromWhere::LastOffsetAndFromMinWhenBootFirst
+        }
+        backend::ConsumeFromWhere::MinOffset => ConsumeFromWhere::MinOffset,
+        backend::ConsumeFromWhere::MaxOffset => ConsumeFromWhere::MaxOffset,
+        backend::ConsumeFromWhere::FirstOffset => ConsumeFromWhere::FirstOffset,
+        backend::ConsumeFromWhere::Timestamp => ConsumeFromWhere::Timestamp,
+    }
+}
+
+fn subscription_in(subscription: &backend::Subscription) -> Subscription {
+    Subscription {
+        topic: subscription.topic.clone(),
+        expression: subscription.expression.clone(),
+        expression_type: subscription.expression_type.clone(),
+        tags: subscription.tags.clone(),
+        tag_hashes: subscription.tag_hashes.clone(),
+        version: subscription.version,
+        class_filter_mode: subscription.class_filter_mode,
+    }
+}
+
+/// A group in the bridge's words.
+fn group_view(view: &ConsumerGroupView) -> GroupView {
+    GroupView {
+        consume_type: match view.consume_type {
+            ConsumeType::Actively => backend::ConsumeType::Actively,
+            ConsumeType::Passively => backend::ConsumeType::Passively,
+            ConsumeType::Pop => backend::ConsumeType::Pop,
+        },
+        message_model: match view.message_model {
+            MessageModel::Broadcasting => backend::MessageModel::Broadcasting,
+            MessageModel::Clustering => backend::MessageModel::Clustering,
+            MessageModel::LiteSelective => backend::MessageModel::LiteSelective,
+        },
+        consume_from_where: match view.consume_from_where {
+            ConsumeFromWhere::LastOffset => backend::ConsumeFromWhere::LastOffset,
+            ConsumeFromWhere::LastOffsetAndFromMinWhenBootFirst => {
+                backend::ConsumeFromWhere::LastOffsetAndFromMinWhenBootFirst
+            }
+            ConsumeFromWhere::MinOffset => backend::ConsumeFromWhere::MinOffset,
+            ConsumeFromWhere::MaxOffset => backend::ConsumeFromWhere::MaxOffset,
+            ConsumeFromWhere::FirstOffset => backend::ConsumeFromWhere::FirstOffset,
+            ConsumeFromWhere::Timestamp => backend::ConsumeFromWhere::Timestamp,
+        },
+        members: view.members.iter().map(member).collect(),
+        subscriptions: view
+            .subscriptions
+            .iter()
+            .map(|(topic, subscription)| (topic.clone(), Arc::new(subscription_out(subscription))))
+            .collect(),
+    }
+}
+
+fn member(live: &LiveClient) -> Member {
+    Member {
+        client: backend::ClientFacts {
+            client_id: live.client.id.clone(),
+            language: live.client.language,
+            version: live.client.version,
+            address: live.client.address,
+            session: SessionId(live.client.channel.0),
+        },
+        last_heartbeat_ms: live.last_heartbeat_ms,
+    }
+}
+
+fn subscription_out(subscription: &Subscription) -> backend::Subscription {
+    backend::Subscription {
+        topic: subscription.topic.clone(),
+        expression: subscription.expression.clone(),
+        expression_type: subscription.expression_type.clone(),
+        tags: subscription.tags.clone(),
+        tag_hashes: subscription.tag_hashes.clone(),
+        version: subscription.version,
+        class_filter_mode: subscription.class_filter_mode,
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading for RocketMQ: whole decoded batches below the LSO, without what consumers never see.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use duolog_bridge::backend::{
+    BackendError, Boundary, ReadAnswer, ReadRequest, Result, SharedBatch,
+};
+use duolog_log_core::log::{AbortedTxn, LogReader, ReadMinimum};
+use duolog_log_core::record::batch::SharedBatches;
+use duolog_log_core::record::{BatchHeader, DecodedBatch};
+
+use super::BridgeBackend;
+use super::batches::BatchCache;
+use super::error::{of, of_log};
+use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::node::Node;
+use crate::partitions::Partition;
+
+/// What has been read so far.
+struct Collected {
+    batches: Vec<Arc<SharedBatch>>,
+    next_offset: i64,
+    bytes: usize,
+    records: usize,
+}
+
+/// Reads from `request.offset` on until one of its bounds, or the LSO, is reached.
+pub(super) async fn read(
+    node: &Node,
+    cache: &BatchCache,
+    partition: &Arc<Partition>,
+    request: &ReadRequest<'_>,
+) -> Result<ReadAnswer> {
+    let reader = partition.reader().await.map_err(|error| of(partition, &error))?;
+    let view = BridgeBackend::view(partition);
+    if request.offset < view.log_start_offset || request.offset > view.last_stable_offset {
+        return Err(BackendError::OffsetOutOfRange {
+            offset: request.offset,
+            log_start_offset: view.log_start_offset,
+            last_stable_offset: view.last_stable_offset,
+        });
+    }
+    let mut collected =
+        Collected { batches: Vec::new(), next_offset: request.offset, bytes: 0, records: 0 };
+    let key = (partition.topic_id, partition.index);
+    while collected.next_offset < view.last_stable_offset && collected.has_room(request) {
+        match cache.find(key, collected.next_offset) {
+            Some(batch) => collected.take(batch, request),
+            None => {
+                let end = view.last_stable_offset;
+                let source = Source { node, cache, partition, reader: &reader, end };
+                if !source.read_on(request, &mut collected)? {
+                    break;
+                }
+            }
+        }
+    }
+    node.metrics.records_out.add(collected.records as u64);
+    node.metrics.bytes_out.add(collected.bytes as u64);
+    Ok(ReadAnswer { batches: collected.batches, next_offset: collected.next_offset, view })
+}
+
+impl Collected {
+    fn has_room(&self, request: &ReadRequest<'_>) -> bool {
+        self.batches.is_empty()
+            || (self.records < request.records_max && self.bytes < request.bytes_max)
+    }
+
+    /// Adds a batch, counting what of it the reader is after.
+    fn take(&mut self, batch: Arc<SharedBatch>, request: &ReadRequest<'_>) {
+        let from = self.next_offset;
+        let wanted = match request.tags {
+            None => batch.decoded().iter_from(from).len(),
+            Some(tags) => batch.tagged_from(from).filter(|(_, hash)| tags.contains(hash)).count(),
+        };
+        self.next_offset = batch.next_offset();
+        if wanted == 0 {
+            return;
+        }
+        self.records += wanted;
+        self.bytes += batch.memory_bytes();
+        self.batches.push(batch);
+    }
+}
+
+/// Where batches come from that are not decoded yet.
+struct Source<'a> {
+    node: &'a Node,
+    cache: &'a BatchCache,
+    partition: &'a Partition,
+    reader: &'a LogReader,
+    /// Exclusive.
+    end: i64,
+}
+
+impl Source<'_> {
+    /// Reads and decodes the next bytes of the log; returns false when there are none.
+    fn read_on(&self, request: &ReadRequest<'_>, collected: &mut Collected) -> Result<bool> {
+        let offset = collected.next_offset;
+        let refused = |error| of_log(self.partition, &error);
+        let read = self
+            .reader
+            .read(offset, request.bytes_max, self.end, ReadMinimum::OneBatch)
+            .map_err(refused)?;
+        if read.next_offset <= offset {
+            return Ok(false);
+        }
+        let aborted =
+            self.reader.aborted_transactions(offset, read.next_offset).map_err(refused)?;
+        let mut aborted = Aborted::new(aborted);
+        for piece in read.pieces {
+            for batch in SharedBatches::new(piece) {
+                let corrupt = |reason: String| BackendError::CorruptBatch { offset, reason };
+                let (header, bytes) = batch.map_err(|error| corrupt(error.to_string()))?;
+                if aborted.hides(&header) {
+                    collected.next_offset = header.next_offset();
+                    continue;
+                }
+                if !collected.has_room(request) {
+                    return Ok(true);
+                }
+                let decoded = self.node.decompressors.with(|decompressor| {
+                    DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
+                });
+                let decoded = decoded.map_err(|error| corrupt(error.to_string()))?;
+                let batch = Arc::new(SharedBatch::new(decoded, header.max_timestamp));
+                self.cache.put((self.partition.topic_id, self.partition.index), &batch);
+                collected.take(batch, request);
+            }
+        }
+        // Offsets at the end that compaction has emptied belong to nobody.
+        if collected.has_room(request) {
+            collected.next_offset = collected.next_offset.max(read.next_offset);
+        }
+        Ok(true)
+    }
+}
+
+/// Transactions that were aborted, as a reader meets them.
+struct Aborted {
+    /// By producer: first and last offset, both inclusive.
+    by_producer: HashMap<i64, Vec<(i64, i64)>>,
+}
+
+impl Aborted {
+    fn new(aborted: Vec<AbortedTxn>) -> Self {
+        let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+        for txn in aborted {
+            let of_producer = by_producer.entry(txn.producer_id).or_default();
+            of_producer.push((txn.first_offset, txn.last_offset));
+        }
+        Self { by_producer }
+    }
+
+    /// Whether a batch is nothing for consumers: a control batch, or data of an aborted transaction.
+    fn hides(&mut self, header: &BatchHeader) -> bool {
+        if header.is_control() {
+            return true;
+        }
+        header.is_transactional()
+            && self.by_producer.get(&header.producer_id.0).is_some_and(|aborted| {
+                aborted.iter().any(|(first, last)| (*first..=*last).contains(&header.base_offset))
+            })
+    }
+}
+
+/// The offset for a time, by the records' own times.
+pub(super) async fn search_append_time(
+    partition: &Arc<Partition>,
+    time_ms: i64,
+    boundary: Boundary,
+) -> Result<Option<i64>> {
+    let reader = partition.reader().await.map_err(|error| of(partition, &error))?;
+    let offsets = partition.offsets();
+    let end = offsets.last_stable;
+    let refused = |error| of_log(partition, &error);
+    let at_or_after = |time| reader.offset_for_timestamp(time, end).map_err(refused);
+    match boundary {
+        Boundary::Lower => Ok(at_or_after(time_ms)?.map(|found| found.offset)),
+        Boundary::Upper => {
+            let after = at_or_after(time_ms.saturating_add(1))?.map_or(end, |found| found.offset);
+            Ok(Some(after - 1).filter(|last| *last >= offsets.log_start))
+        }
+    }
+}

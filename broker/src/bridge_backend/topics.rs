@@ -1,0 +1,106 @@
+//! Topics as RocketMQ clients create and change them.
+
+use std::sync::Arc;
+
+use duolog_bridge::backend::{Result, Topic, TopicSpec};
+
+use super::error::of_controller;
+use crate::config::topic::{Overrides, attribute_overrides};
+use crate::controller::topics::{Door, IfExists, NewTopic, OverrideChange};
+use crate::node::Node;
+
+/// Creates a topic, or returns the one that is there, unchanged.
+pub(super) async fn create(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> {
+    let topic = NewTopic {
+        name: spec.name.clone(),
+        partitions: spec.partitions(),
+        overrides: overrides(spec),
+        door: Door::RocketMq,
+    };
+    let created = node.controller.create_topic(topic, IfExists::Return).await;
+    let created = created.map_err(|error| of_controller(&spec.name, &error))?;
+    Ok(created.queues.clone())
+}
+
+/// Creates a topic, or changes it to `spec`; partitions only grow.
+pub(super) async fn put(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> {
+    let refused = |error| of_controller(&spec.name, &error);
+    let found = node.controller.image().topic(&spec.name).cloned();
+    let Some(topic) = found else { return create(node, spec).await };
+    let changes = changes(&topic.overrides, overrides(spec));
+    // More partitions first: a queue that is shown must be there.
+    if spec.partitions() > topic.partition_count() {
+        node.controller.create_partitions(topic.id, spec.partitions()).await.map_err(refused)?;
+    }
+    node.controller.alter_topic_config(topic.id, changes).await.map_err(refused)?;
+    let topic = node.controller.image().topic(&spec.name).map(|topic| topic.queues.clone());
+    topic.ok_or_else(|| refused(crate::controller::ControllerError::UnknownTopic))
+}
+
+/// What a specification means as settings of the topic.
+fn overrides(spec: &TopicSpec) -> Overrides {
+    let mut overrides = attribute_overrides(&spec.attributes);
+    let partitions = spec.partitions();
+    let mut set = |key: &str, value: i32, default: i32| {
+        if value != default {
+            overrides.insert(key.to_owned(), value.to_string());
+        }
+    };
+    set("rmq.read.queues", spec.read_queues, partitions);
+    set("rmq.write.queues", spec.write_queues, partitions);
+    set("rmq.perm", spec.perm, 6);
+    set("rmq.sys.flag", spec.sys_flag, 0);
+    if spec.order {
+        overrides.insert("rmq.order".to_owned(), "true".to_owned());
+    }
+    overrides
+}
+
+/// What leads from the RocketMQ settings held to those wanted; Kafka's own stay.
+fn changes(held: &Overrides, wanted: Overrides) -> Vec<OverrideChange> {
+    let ours = |key: &str| key.starts_with("rmq.") || key == "message.type";
+    let gone = held.keys().filter(|key| ours(key) && !wanted.contains_key(*key));
+    let mut changes: Vec<OverrideChange> = gone.map(|key| (key.clone(), None)).collect();
+    changes.extend(wanted.into_iter().map(|(key, value)| (key, Some(value))));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn spec(read: i32, write: i32) -> TopicSpec {
+        TopicSpec {
+            name: "t".into(),
+            read_queues: read,
+            write_queues: write,
+            perm: 6,
+            sys_flag: 0,
+            order: false,
+            attributes: BTreeMap::from([("message.type".to_owned(), "FIFO".to_owned())]),
+        }
+    }
+
+    #[test]
+    fn only_what_differs_from_the_defaults_is_set() {
+        assert_eq!(overrides(&spec(8, 8)).into_keys().collect::<Vec<_>>(), ["message.type"]);
+        let shrunk = overrides(&spec(8, 4));
+        assert_eq!(shrunk.get("rmq.write.queues").map(String::as_str), Some("4"));
+        assert_eq!(shrunk.get("rmq.read.queues"), None);
+    }
+
+    #[test]
+    fn a_change_leaves_kafkas_settings_alone() {
+        let held = Overrides::from([
+            ("retention.ms".to_owned(), "1".to_owned()),
+            ("rmq.perm".to_owned(), "4".to_owned()),
+        ]);
+        let changes = changes(&held, overrides(&spec(1, 1)));
+        assert_eq!(
+            changes,
+            [("rmq.perm".to_owned(), None), ("message.type".to_owned(), Some("FIFO".to_owned()))]
+        );
+    }
+}

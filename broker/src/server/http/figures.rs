@@ -1,0 +1,104 @@
+//! Offsets of partitions and lag of groups as Prometheus text.
+
+use std::fmt::{self, Write};
+
+use duolog_coordinator::group::image::GroupImage;
+
+use crate::metrics::{escape, header};
+use crate::node::Node;
+use crate::partitions::Partition;
+
+/// Offsets of one log as a gauge.
+type Figure = (&'static str, &'static str, fn(&Partition) -> i64);
+
+const FIGURES: [Figure; 5] = [
+    ("duolog_log_start_offset", "Earliest readable offset.", |partition| {
+        partition.offsets().log_start
+    }),
+    ("duolog_log_end_offset", "Next offset to be written.", |partition| {
+        partition.offsets().log_end
+    }),
+    ("duolog_high_watermark", "First offset that is not committed.", |partition| {
+        partition.offsets().high_watermark
+    }),
+    ("duolog_last_stable_offset", "First offset that read_committed does not see.", |partition| {
+        partition.offsets().last_stable
+    }),
+    ("duolog_log_bytes", "Bytes of all segments.", |partition| {
+        i64::try_from(partition.bytes()).unwrap_or(i64::MAX)
+    }),
+];
+
+/// Writes the figures of every log that was opened, and of every group.
+pub fn render(node: &Node, out: &mut String) -> fmt::Result {
+    // Positions first: a log end that is read later is never behind them (case B136).
+    let groups = positions(node);
+    let mut partitions = node.partitions.all();
+    partitions.retain(|partition| partition.was_opened());
+    partitions.sort_by(|a, b| (&a.topic, a.index).cmp(&(&b.topic, b.index)));
+    for (name, help, value) in FIGURES {
+        header(out, name, help, "gauge")?;
+        for partition in &partitions {
+            let (topic, index) = (escape(&partition.topic), partition.index);
+            writeln!(
+                out,
+                "{name}{{topic=\"{topic}\",partition=\"{index}\"}} {}",
+                value(partition)
+            )?;
+        }
+    }
+    let (offset, lag) = ("duolog_group_offset", "duolog_group_lag");
+    header(out, offset, "Committed position.", "gauge")?;
+    for position in &groups {
+        writeln!(out, "{offset}{{{}}} {}", position.labels(), position.offset)?;
+    }
+    header(out, lag, "Records between the position and the end for readers.", "gauge")?;
+    for position in &groups {
+        // Nothing is said of a topic that is not there any more (case B133).
+        if let Some(lag_records) = position.lag(node) {
+            writeln!(out, "{lag}{{{}}} {lag_records}", position.labels())?;
+        }
+    }
+    Ok(())
+}
+
+struct Position {
+    group: String,
+    topic: String,
+    partition: i32,
+    offset: i64,
+    reads_stable: bool,
+}
+
+impl Position {
+    fn labels(&self) -> String {
+        let (group, topic) = (escape(&self.group), escape(&self.topic));
+        format!("group=\"{group}\",topic=\"{topic}\",partition=\"{}\"", self.partition)
+    }
+
+    fn lag(&self, node: &Node) -> Option<i64> {
+        let topic = node.controller.image().topic(&self.topic)?.id;
+        let partition = node.partitions.find(topic, self.partition)?;
+        let offsets = partition.offsets();
+        let end = if self.reads_stable { offsets.last_stable } else { offsets.high_watermark };
+        partition.was_opened().then(|| end.saturating_sub(self.offset).max(0))
+    }
+}
+
+fn positions(node: &Node) -> Vec<Position> {
+    let mut positions = Vec::new();
+    node.coordinators.for_each_group(|group, image: &GroupImage| {
+        for (topic, partitions) in &image.offsets {
+            positions.extend(partitions.iter().map(|(partition, value)| Position {
+                group: group.to_owned(),
+                topic: topic.to_string(),
+                partition: *partition,
+                offset: value.offset,
+                reads_stable: image.is_rocketmq(),
+            }));
+        }
+    });
+    positions
+        .sort_by(|a, b| (&a.group, &a.topic, a.partition).cmp(&(&b.group, &b.topic, b.partition)));
+    positions
+}

@@ -1,0 +1,19 @@
+//! What the machine says of itself.
+
+use std::path::Path;
+
+/// Bytes of main memory; 0 where the system does not say.
+pub fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.split_whitespace().next());
+    kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() * 1024
+}
+
+/// Used part of the disk that `path` lies on, 0 to 1; 0 where the system does not say.
+pub fn disk_used_ratio(path: &Path) -> f64 {
+    match rustix::fs::statvfs(path) {
+        Ok(disk) if disk.f_blocks > 0 => 1.0 - disk.f_bfree as f64 / disk.f_blocks as f64,
+        _ => 0.0,
+    }
+}
