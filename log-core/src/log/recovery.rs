@@ -35,6 +35,8 @@ mod scan;
 
 pub(super) use inventory::Inventory;
 pub(super) use replay::Snapshots;
+#[cfg(test)]
+pub(super) use replay::{epochs_of, replay_batches};
 
 /// What opening works with.
 #[derive(Debug)]

@@ -16,7 +16,13 @@ use crate::record::{
 use crate::testing::mem_disk::MemDisk;
 
 mod append;
+mod crash;
+mod flush;
 mod read;
+mod recovery;
+mod retention;
+mod search;
+mod truncate;
 
 const DIR: &str = "/data/t-0";
 const EPOCH: LeaderEpoch = LeaderEpoch(3);

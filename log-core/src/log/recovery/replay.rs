@@ -119,7 +119,7 @@ impl Recovery {
 }
 
 /// Reads the epochs out of all batches: their checkpoint is missing or was torn.
-pub(super) fn epochs_of(segments: &[Arc<Segment>]) -> DiskResult<LeaderEpochs> {
+pub(in crate::log) fn epochs_of(segments: &[Arc<Segment>]) -> DiskResult<LeaderEpochs> {
     let mut epochs = LeaderEpochs::default();
     for segment in segments {
         let mut walk = segment.walk_from(0);
@@ -132,7 +132,7 @@ pub(super) fn epochs_of(segments: &[Arc<Segment>]) -> DiskResult<LeaderEpochs> {
 }
 
 /// Takes in the batches from the producers' end up to `limit`; the transactions that they abort.
-pub(super) fn replay_batches(
+pub(in crate::log) fn replay_batches(
     producers: &mut Producers,
     segments: &[Arc<Segment>],
     limit: i64,
@@ -164,30 +164,30 @@ pub(super) fn replay_batches(
 
 /// Gives producers of a snapshot, which names only their last batch, the ones before it as far as
 /// they lie close to the snapshot: a client may send any of its last five again.
-fn remember_recent(producers: &mut Producers, segments: &[Arc<Segment>]) -> DiskResult<()> {
+fn remember_recent(producers: &mut Producers, segments: &[Arc<Segment>]) -> Result<(), LogError> {
     let end = producers.end_offset();
     if producers.iter().next().is_none() {
         return Ok(());
     }
-    let before = segments.partition_point(|segment| segment.base_offset < end);
-    let Some(segment) = before.checked_sub(1).and_then(|last| segments.get(last)) else {
-        return Ok(());
-    };
-    let mut recent = Producers::starting_at(segment.base_offset);
-    let mut walk = segment.walk_from(recent_position(segment, end)?);
-    while let Step::Batch(batch) = walk.next_header()? {
-        if batch.header.base_offset >= end {
-            break;
-        }
-        recent.append(&batch.header);
-    }
+    let mut recent = Producers::starting_at(recent_offset(segments, end)?);
+    replay_batches(&mut recent, segments, end)?;
     producers.adopt_windows(&recent);
     Ok(())
 }
 
-/// A batch start about [`RECENT_BYTES`] before the batch that ends at `end`.
-fn recent_position(segment: &Segment, end: i64) -> DiskResult<u64> {
-    let target = segment.position_before(end.saturating_sub(1))?.saturating_sub(RECENT_BYTES);
-    let found = segment.offsets()?.last_where(|entry| u64::from(entry.position) <= target);
-    Ok(found.map_or(0, |entry| u64::from(entry.position)))
+/// The offset of a batch about [`RECENT_BYTES`] before the batch that ends at `end`, or of the first
+/// one.
+fn recent_offset(segments: &[Arc<Segment>], end: i64) -> DiskResult<i64> {
+    let mut left = RECENT_BYTES;
+    let before = segments.partition_point(|segment| segment.base_offset < end);
+    for segment in segments.get(..before).unwrap_or_default().iter().rev() {
+        let ends_at = segment.position_before(end.saturating_sub(1))?;
+        if let Some(target) = ends_at.checked_sub(left) {
+            let found = segment.offsets()?.last_where(|e| u64::from(e.position) <= target);
+            let relative = found.map_or(0, |entry| entry.relative_offset);
+            return Ok(segment.base_offset.saturating_add(i64::from(relative)));
+        }
+        left -= ends_at;
+    }
+    Ok(segments.first().map_or(end, |segment| segment.base_offset.min(end)))
 }

@@ -163,6 +163,7 @@ impl Recovery {
             self.report.bytes_truncated += segment.size();
             self.names_changed += 1;
             self.inventory.logs.remove(&segment.base_offset);
+            self.inventory.snapshots.remove(&segment.base_offset);
             for kind in FileKind::ALL {
                 match self.disk.remove(&segment.paths.of(kind)) {
                     Err(error) if !error.is_not_found() => return Err(error),

@@ -1,0 +1,104 @@
+use super::*;
+use crate::testing::mem_disk::{Crash, Fault};
+
+#[test]
+fn what_is_flushed_survives_a_power_cut_with_its_segments_and_epochs() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), i, &["synced"])).unwrap();
+    }
+    assert_eq!(log.unflushed_messages(), 10);
+    log.flush(77).unwrap();
+    assert_eq!((log.unflushed_messages(), log.last_flush_ms()), (0, 77));
+    assert_eq!(log.recovery_point(), 10);
+    assert!(log.flush_point().unwrap().is_none(), "nothing is left to do");
+    append(&mut log, plain(&["lost"])).unwrap();
+    let hint = OpenHint { recovery_point: Some(10), ..OpenHint::default() };
+    let (log, report) = open_as(&disk.crash(Crash::ForgetUnsynced), small(300), hint);
+    assert_eq!(values_from(&log.reader(), 0), ["synced"; 10]);
+    assert_eq!(report.segments_scanned, 1);
+    assert_eq!(log.latest_epoch(), Some(EPOCH));
+    assert_eq!(log.recovery_point(), 10);
+}
+
+#[test]
+fn appends_go_on_while_a_flush_is_under_way() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    put(&mut log, &["a"]);
+    let point = log.flush_point().unwrap().unwrap();
+    for _ in 0..9 {
+        put(&mut log, &["later"]);
+    }
+    point.sync().unwrap();
+    log.mark_synced(&point, 5);
+    assert_eq!((log.recovery_point(), log.unflushed_messages()), (1, 9));
+    assert_eq!(log.first_unflushed_ms(), Some(5));
+    log.flush(9).unwrap();
+    let hint = OpenHint { recovery_point: Some(10), ..OpenHint::default() };
+    let log = open_as(&disk.crash(Crash::ForgetUnsynced), small(300), hint).0;
+    assert_eq!(log.log_end_offset(), 10);
+}
+
+#[test]
+fn a_flush_after_retention_skips_what_is_gone() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(200));
+    for _ in 0..6 {
+        put(&mut log, &["some value"]);
+    }
+    let point = log.flush_point().unwrap().unwrap();
+    log.set_log_start_offset(4).unwrap();
+    log.apply_retention(6, 0).unwrap();
+    log.remove_deleted(i64::MAX);
+    point.sync().unwrap();
+    log.mark_synced(&point, 0);
+    assert_eq!(log.recovery_point(), 6);
+}
+
+#[test]
+fn a_failed_sync_closes_the_log_for_writes() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    put(&mut log, &["a"]);
+    let point = log.flush_point().unwrap().unwrap();
+    disk.fail_operation(disk.operations(), Fault::Io);
+    let error = point.sync().unwrap_err();
+    log.sync_failed(&error);
+    assert!(matches!(append(&mut log, plain(&["b"])), Err(LogError::Storage(_))));
+    assert_eq!(values_from(&log.reader(), 0), ["a"]);
+    assert_eq!(log.recovery_point(), 0);
+}
+
+#[test]
+fn index_entries_are_on_disk_after_a_flush() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    for time in 0..5 {
+        append(&mut log, timed(&[(time, "x")])).unwrap();
+    }
+    let len = |name: &str| disk.content(&Path::new(DIR).join(name)).unwrap().len();
+    assert_eq!(len("00000000000000000000.index"), 0);
+    log.flush(0).unwrap();
+    assert_eq!(len("00000000000000000000.index"), 4 * 8);
+    assert_eq!(len("00000000000000000000.timeindex"), 4 * 12);
+    append(&mut log, timed(&[(9, "x")])).unwrap();
+    log.close_clean(0).unwrap();
+    assert_eq!(len("00000000000000000000.index"), 5 * 8);
+    assert_eq!(len("00000000000000000000.timeindex"), 5 * 12);
+    assert_eq!(len("00000000000000000006.snapshot"), 10);
+}
+
+#[test]
+fn flush_failures_are_told_and_state_stays() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    put(&mut log, &["a"]);
+    put(&mut log, &["a"]);
+    disk.fail_operation(disk.operations(), Fault::Full);
+    assert!(matches!(log.flush_point(), Err(LogError::StorageFull(_))));
+    assert_eq!(put(&mut log, &["b"]), 2);
+    log.flush(0).unwrap();
+    assert_eq!(log.recovery_point(), 3);
+}

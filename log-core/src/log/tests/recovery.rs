@@ -1,0 +1,421 @@
+use super::*;
+use crate::producers::BATCHES_KEPT;
+use crate::record::BatchHeader;
+use crate::testing::mem_disk::Crash;
+
+fn path(name: &str) -> std::path::PathBuf {
+    Path::new(DIR).join(name)
+}
+
+/// Ten batches of two records each over several segments, of one idempotent producer.
+fn filled(disk: &MemDisk, config: LogConfig) -> Log {
+    let mut log = open(disk, config);
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+    }
+    log
+}
+
+fn unclean(recovery_point: i64) -> OpenHint {
+    OpenHint { recovery_point: Some(recovery_point), ..OpenHint::default() }
+}
+
+#[test]
+fn a_clean_stop_spares_the_scan_and_replays_nothing() {
+    let disk = MemDisk::new();
+    let mut log = filled(&disk, small(300));
+    let (records, producers) = (read_from(&log.reader(), 0), log.producers().clone());
+    log.close_clean(0).unwrap();
+    let (log, report) = open_as(&disk.crash(Crash::ForgetUnsynced), small(300), clean());
+    let expected = RecoveryReport {
+        segments: log.reader().segment_count(),
+        log_end_offset: 20,
+        ..RecoveryReport::default()
+    };
+    assert_eq!(report, expected);
+    assert_eq!(read_from(&log.reader(), 0), records);
+    assert_eq!(log.producers().producer(1).unwrap().epoch, 0);
+    assert_eq!(log.recovery_point(), 20);
+    let last = |producers: &Producers| producers.producer(1).unwrap().last_batch();
+    assert_eq!(last(log.producers()), last(&producers));
+}
+
+#[test]
+fn a_clean_stop_remembers_the_whole_window_of_each_producer() {
+    let disk = MemDisk::new();
+    let mut log = filled(&disk, small(1 << 20));
+    log.close_clean(0).unwrap();
+    let mut log = open_as(&disk.kill(), small(1 << 20), clean()).0;
+    for i in 10 - BATCHES_KEPT as i32..10 {
+        let again = append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+        assert_eq!((again.novelty, again.base_offset), (Novelty::Duplicate, i64::from(2 * i)));
+    }
+    let older = append(&mut log, sequenced((1, 0), 8, &["left", "right"]));
+    assert!(matches!(older, Err(LogError::OutOfOrderSequence { expected: 20, .. })));
+}
+
+#[test]
+fn the_scan_begins_with_the_segment_of_the_recovery_point() {
+    let disk = MemDisk::new();
+    let mut log = filled(&disk, small(300));
+    let records = read_from(&log.reader(), 0);
+    log.flush(0).unwrap();
+    let all = log.reader().segment_count();
+    for recovery_point in 0..=20 {
+        let (log, report) = open_as(&disk.kill(), small(300), unclean(recovery_point));
+        let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
+        let expected = bases.iter().filter(|base| **base > recovery_point).count() + 1;
+        assert_eq!(report.segments_scanned, expected, "{recovery_point}");
+        assert_eq!((report.bytes_truncated, report.indexes_rebuilt), (0, 0));
+        assert_eq!(read_from(&log.reader(), 0), records);
+        assert_eq!(log.recovery_point(), recovery_point);
+    }
+    let (_, report) = open_as(&disk.kill(), small(300), OpenHint::default());
+    assert_eq!(report.segments_scanned, all, "without a recovery point all is scanned");
+}
+
+#[test]
+fn every_torn_tail_is_cut_to_the_last_whole_batch() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    let mut ends = vec![0];
+    for i in 0..3 {
+        append(&mut log, sequenced((1, 0), i, &["value"])).unwrap();
+        ends.push(log.reader().size_in_bytes() as usize);
+    }
+    let file = path("00000000000000000000.log");
+    let content = disk.content(&file).unwrap();
+    for cut in 0..content.len() {
+        let disk = disk.kill();
+        disk.overwrite(&file, &content[..cut]);
+        let (mut log, report) = open_as(&disk, small(1 << 20), OpenHint::default());
+        let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+        assert_eq!(log.log_end_offset(), whole as i64, "{cut}");
+        assert_eq!(report.bytes_truncated as usize, cut - ends[whole]);
+        assert_eq!(disk.content(&file).unwrap().len(), ends[whole]);
+        let sequence = i32::try_from(whole).unwrap();
+        let next = append(&mut log, sequenced((1, 0), sequence, &["again"])).unwrap();
+        assert_eq!(next.base_offset, whole as i64);
+    }
+}
+
+#[test]
+fn a_flipped_bit_ends_the_log_before_its_batch_and_drops_later_segments() {
+    let disk = MemDisk::new();
+    let log = filled(&disk, small(300));
+    let records = read_from(&log.reader(), 0);
+    let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
+    assert!(bases.len() >= 4);
+    let name = format!("{:020}.log", bases[1]);
+    let content = disk.content(&path(&name)).unwrap();
+    let size = BatchHeader::parse(&content).unwrap().size_in_bytes();
+    for at in 0..content.len() {
+        // Base offset and leader epoch lie outside the CRC.
+        if (0..8).contains(&(at % size)) || (12..16).contains(&(at % size)) {
+            continue;
+        }
+        let disk = disk.kill();
+        let mut spoilt = content.clone();
+        spoilt[at] ^= 0x80;
+        disk.overwrite(&path(&name), &spoilt);
+        let (log, report) = open_as(&disk, small(300), OpenHint::default());
+        let kept = read_from(&log.reader(), 0);
+        assert!(records.starts_with(&kept), "{at}");
+        assert!((bases[1]..bases[2]).contains(&log.log_end_offset()), "{at}");
+        assert_eq!(report.segments_dropped, bases.len() - 2);
+        assert_eq!(logs(&disk).len(), 2);
+        assert!(
+            !names(&disk)
+                .iter()
+                .any(|name| name.ends_with(".snapshot") && *name > format!("{:020}", bases[2]))
+        );
+    }
+}
+
+#[test]
+fn a_segment_that_does_not_continue_the_log_is_dropped() {
+    let disk = MemDisk::new();
+    let log = filled(&disk, small(300));
+    let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
+    let name = format!("{:020}.log", bases[1]);
+    let content = disk.content(&path(&name)).unwrap();
+    let one_batch = BatchHeader::parse(&content).unwrap().size_in_bytes();
+    disk.overwrite(&path(&name), &content[..one_batch]);
+    let (log, report) = open_as(&disk.kill(), small(300), OpenHint::default());
+    assert_eq!(report.segments_dropped, bases.len() - 2);
+    assert_eq!((log.log_end_offset(), report.bytes_truncated > 0), (bases[1] + 2, true));
+}
+
+#[test]
+fn compaction_may_leave_gaps_between_segments() {
+    let at = |base_offset| {
+        let params = BatchParams { base_offset, leader_epoch: EPOCH, ..BatchParams::default() };
+        batch_of(params, &[(1000, "x")]).freeze()
+    };
+    let disk = MemDisk::new();
+    let config = LogConfig { cleanup_policy: CleanupPolicy::Compact, ..small(80) };
+    let mut log = open(&disk, config.clone());
+    log.append_as_follower(vec![at(3), at(9), at(40)], 0).unwrap();
+    assert_eq!(log.reader().segment_count(), 3);
+    for segment in ["00000000000000000004", "00000000000000000010"] {
+        assert!(!logs(&disk).contains(&format!("{segment}.log")));
+    }
+    let log = open(&disk.kill(), config);
+    let offsets: Vec<_> = read_from(&log.reader(), 0).into_iter().map(|(o, _)| o).collect();
+    assert_eq!(offsets, [3, 9, 40]);
+}
+
+/// What spoils an index file.
+fn spoilings(content: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let padded = |bytes: usize| [content, &vec![0; bytes]].concat();
+    vec![
+        None,
+        Some(Vec::new()),
+        Some(padded(12)),
+        Some(padded(8)),
+        Some(padded(10 << 20)),
+        Some(vec![0xFF; content.len().max(24)]),
+        Some(vec![0; content.len().max(24)]),
+        Some(content[..content.len().saturating_sub(3)].to_vec()),
+    ]
+}
+
+fn answers(log: &Log) -> Vec<String> {
+    let reader = log.reader();
+    let mut answers = Vec::new();
+    for offset in 0..=log.log_end_offset() {
+        answers.push(format!("{:?}", read_from(&reader, offset)));
+    }
+    for time in 0..14 {
+        answers.push(format!("{:?}", reader.offset_for_timestamp(time, 99).unwrap()));
+    }
+    answers.push(format!("{:?}", reader.max_timestamp(99).unwrap()));
+    answers.push(format!("{:?}", reader.aborted_transactions(0, 99).unwrap()));
+    answers.push(format!("{:?}", log.first_unstable_offset()));
+    answers
+}
+
+#[test]
+fn b75_spoilt_indexes_are_made_anew_and_nothing_is_lost_to_retention() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(260));
+    for time in 1..=12 {
+        append(&mut log, timed(&[(time, "value")])).unwrap();
+        if time % 4 == 0 {
+            append(&mut log, of_producer((time, 0), 0, BatchKind::Transactional, &["t"])).unwrap();
+            append(&mut log, marker((time, 0), TransactionOutcome::Abort)).unwrap();
+        }
+    }
+    log.flush(0).unwrap();
+    log.high_watermark_moved(99);
+    let expected = answers(&log);
+    assert!(expected.iter().any(|answer| answer.contains("AbortedTxn")));
+    let end = log.log_end_offset();
+    let files: Vec<String> =
+        names(&disk).into_iter().filter(|name| name.ends_with("index")).collect();
+    for suffix in [".index", ".timeindex", ".txnindex"] {
+        for which in 0..8 {
+            for hint in [unclean(end), OpenHint::default()] {
+                let disk = disk.kill();
+                for name in files.iter().filter(|name| name.ends_with(suffix)) {
+                    let content = disk.content(&path(name)).unwrap();
+                    match &spoilings(&content)[which] {
+                        Some(spoilt) => disk.overwrite(&path(name), spoilt),
+                        // A missing transaction index means that none was aborted: only a scan of
+                        // its segment tells otherwise.
+                        None if suffix == ".txnindex" && hint.recovery_point.is_some() => {}
+                        None => disk.remove(&path(name)).unwrap(),
+                    }
+                    if content.is_empty() || suffix != ".txnindex" {
+                        continue;
+                    }
+                    if hint.recovery_point.is_some() && which == 1 {
+                        // As good as missing.
+                        disk.overwrite(&path(name), &content);
+                    }
+                }
+                let config = LogConfig { retention_ms: 1000, ..uncached(small(260)) };
+                let (mut log, report) = open_as(&disk, config, hint);
+                log.high_watermark_moved(99);
+                assert_eq!(answers(&log), expected, "{suffix} {which} {report:?}");
+                let retained = log.apply_retention(end, 1001).unwrap();
+                assert_eq!(retained.segments_deleted, 0, "{suffix} {which}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sealed_index_that_is_spoilt_after_a_clean_stop_is_made_anew_when_first_used() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(260));
+    for time in 1..=12 {
+        append(&mut log, timed(&[(time, "value")])).unwrap();
+    }
+    let expected = answers(&log);
+    log.close_clean(0).unwrap();
+    let name = "00000000000000000000.timeindex";
+    let sound = disk.content(&path(name)).unwrap();
+    for which in 0..8 {
+        let disk = disk.kill();
+        for name in [name, "00000000000000000000.index"] {
+            let content = disk.content(&path(name)).unwrap();
+            match &spoilings(&content)[which] {
+                Some(spoilt) => disk.overwrite(&path(name), spoilt),
+                None => disk.remove(&path(name)).unwrap(),
+            }
+        }
+        let (log, report) = open_as(&disk, uncached(small(260)), clean());
+        assert_eq!(report.segments_scanned, 0);
+        assert_eq!(answers(&log), expected, "{which}");
+        assert_eq!(disk.content(&path(name)).unwrap(), sound);
+    }
+}
+
+#[test]
+fn producers_survive_with_any_snapshot_missing_or_spoilt() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), i, &["left"])).unwrap();
+        append(&mut log, of_producer((2, 0), i, BatchKind::Transactional, &["t"])).unwrap();
+    }
+    let expected = log.producers().clone();
+    log.flush(0).unwrap();
+    let snapshots: Vec<String> =
+        names(&disk).into_iter().filter(|name| name.ends_with(".snapshot")).collect();
+    assert!(snapshots.len() > 3);
+    for spoil in 0..3 {
+        for recovery_point in [0, 20] {
+            let disk = disk.kill();
+            for name in &snapshots {
+                match spoil {
+                    0 => {}
+                    1 => disk.remove(&path(name)).unwrap(),
+                    _ => disk.overwrite(&path(name), b"spoilt"),
+                }
+            }
+            let log = open_as(&disk, small(300), unclean(recovery_point)).0;
+            assert_eq!(log.producers(), &expected, "{spoil} {recovery_point}");
+            assert_eq!(log.first_unstable_offset(), Some(1));
+        }
+    }
+}
+
+#[test]
+fn leader_epochs_are_read_from_the_batches_when_their_file_is_gone() {
+    for spoil in [None, Some(&b""[..]), Some(b"0\n5\n1 2\n")] {
+        let disk = MemDisk::new();
+        let mut log = open(&disk, small(200));
+        for epoch in [2, 2, 5, 9] {
+            log.append_as_leader(vec![plain(&["x"])], LeaderEpoch(epoch), 0).remove(0).unwrap();
+        }
+        let expected = log.reader().leader_epochs();
+        log.close_clean(0).unwrap();
+        match spoil {
+            Some(content) => disk.overwrite(&path("leader-epoch-checkpoint"), content),
+            None => disk.remove(&path("leader-epoch-checkpoint")).unwrap(),
+        }
+        for hint in [clean(), OpenHint::default()] {
+            let log = open_as(&disk.kill(), small(200), hint).0;
+            assert_eq!(log.reader().leader_epochs(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_another_topic_is_refused_and_left_alone() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    put(&mut log, &["a"]);
+    log.close_clean(0).unwrap();
+    disk.overwrite(&path("00000000000000000000.log.deleted"), b"x");
+    let other = LogIdentity { topic_id: TopicId([9; 16]), ..identity() };
+    let opened =
+        Log::open(Arc::new(disk.clone()), Path::new(DIR), other, Arc::new(small(300)), clean(), 0);
+    assert!(matches!(
+        opened,
+        Err(LogError::InconsistentTopicId { expected, found })
+            if expected == TopicId([9; 16]) && found == TopicId([7; 16])
+    ));
+    assert!(names(&disk).contains(&"00000000000000000000.log.deleted".to_owned()));
+}
+
+#[test]
+fn leftovers_go_and_foreign_files_stay() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(300));
+    put(&mut log, &["a"]);
+    log.close_clean(0).unwrap();
+    for name in [
+        "00000000000000000005.log.deleted",
+        "00000000000000000005.index",
+        "00000000000000000005.timeindex",
+        "00000000000000000000.log.cleaned",
+        "leader-epoch-checkpoint.tmp",
+        "00000000000000000099.snapshot",
+        "notes.txt",
+    ] {
+        disk.overwrite(&path(name), b"x");
+    }
+    let (_, report) = open_as(&disk, small(300), clean());
+    assert_eq!(report.stray_files_removed, 6);
+    assert_eq!(
+        names(&disk),
+        [
+            "00000000000000000000.index",
+            "00000000000000000000.log",
+            "00000000000000000000.timeindex",
+            "00000000000000000001.snapshot",
+            "leader-epoch-checkpoint",
+            "notes.txt",
+            "partition.metadata",
+        ]
+    );
+}
+
+#[test]
+fn a_log_start_beyond_a_lost_end_is_kept() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    for _ in 0..5 {
+        put(&mut log, &["a"]);
+    }
+    log.set_log_start_offset(4).unwrap();
+    disk.overwrite(&path("00000000000000000000.log"), b"");
+    let hint = OpenHint { log_start_offset: Some(4), ..OpenHint::default() };
+    let (mut log, report) = open_as(&disk.kill(), small(1 << 20), hint);
+    assert_eq!((log.log_start_offset(), report.log_end_offset), (4, 4));
+    assert_eq!(put(&mut log, &["b"]), 4);
+}
+
+#[test]
+fn a_clean_marker_over_a_torn_log_is_not_believed() {
+    let disk = MemDisk::new();
+    let mut log = filled(&disk, small(300));
+    log.close_clean(0).unwrap();
+    let last = logs(&disk).pop().unwrap();
+    let content = disk.content(&path(&last)).unwrap();
+    disk.overwrite(&path(&last), &content[..content.len() - 1]);
+    let (log, report) = open_as(&disk, small(300), clean());
+    assert_eq!((log.log_end_offset(), report.segments_scanned), (18, 1));
+}
+
+#[test]
+fn kafkas_own_files_open() {
+    // Producer id 0, epoch 0 of the golden snapshot has its last batch at 14975 to 15043.
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    put(&mut log, &["a"]);
+    log.close_clean(0).unwrap();
+    // Kafka preallocates the indexes of the active segment and leaves them so when killed.
+    for (name, len) in [("index", 10_485_760), ("timeindex", 10_485_756)] {
+        let name = path(&format!("00000000000000000000.{name}"));
+        let mut content = disk.content(&name).unwrap();
+        content.resize(len, 0);
+        disk.overwrite(&name, &content);
+    }
+    let (log, report) = open_as(&disk.kill(), small(1 << 20), OpenHint::default());
+    assert_eq!((log.log_end_offset(), report.indexes_rebuilt), (1, 2));
+    assert_eq!(values_from(&log.reader(), 0), ["a"]);
+}

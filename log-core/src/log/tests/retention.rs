@@ -1,0 +1,165 @@
+use super::*;
+
+const HOUR_MS: i64 = 3_600_000;
+const NOW_MS: i64 = 1_700_000_000_000;
+
+/// One segment for each batch of records.
+fn segments(disk: &MemDisk, config: LogConfig, times: &[i64]) -> Log {
+    let mut log = open(disk, config);
+    for time in times {
+        append(&mut log, timed(&[(*time, "x")])).unwrap();
+        log.roll(NOW_MS).unwrap();
+    }
+    log
+}
+
+/// Nothing goes by time.
+fn keeping(config: LogConfig) -> LogConfig {
+    LogConfig { retention_ms: -1, ..config }
+}
+
+#[test]
+fn old_segments_go_by_their_greatest_record_time() {
+    // Case B79: seconds look old and go, microseconds look young and stay.
+    let config = LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) };
+    let rows: [(&[i64], i64); 8] = [
+        (&[NOW_MS - HOUR_MS - 1, NOW_MS - HOUR_MS, NOW_MS], 1),
+        (&[NOW_MS / 1000, NOW_MS], 1),
+        (&[NOW_MS * 1000, NOW_MS - 2 * HOUR_MS], 0),
+        (&[0, NOW_MS], 1),
+        (&[i64::MAX, 0], 0),
+        (&[0, i64::MAX, 0], 1),
+        (&[NOW_MS - 2 * HOUR_MS, NOW_MS, 0], 1),
+        (&[0, 0, 0], 3),
+    ];
+    for (times, start) in rows {
+        let disk = MemDisk::new();
+        let mut log = segments(&disk, config.clone(), times);
+        let end = log.log_end_offset();
+        let retained = log.apply_retention(end, NOW_MS).unwrap();
+        assert_eq!(retained.segments_deleted as i64, start, "{times:?}");
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (start, end), "{times:?}");
+        assert_eq!(read_from(&log.reader(), start).len() as i64, end - start);
+        assert_eq!(put(&mut log, &["next"]), end);
+    }
+}
+
+#[test]
+fn records_without_a_time_count_from_the_files_last_write() {
+    let disk = MemDisk::new();
+    let config = LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) };
+    disk.set_now_ms(NOW_MS - HOUR_MS);
+    let mut log = segments(&disk, config, &[-1, -1]);
+    assert_eq!(log.apply_retention(2, NOW_MS).unwrap().segments_deleted, 0);
+    assert_eq!(log.apply_retention(2, NOW_MS + 1).unwrap().segments_deleted, 2);
+}
+
+#[test]
+fn an_expired_active_segment_is_rolled_and_goes() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) });
+    append(&mut log, timed(&[(NOW_MS, "x"), (NOW_MS, "y")])).unwrap();
+    assert_eq!(log.apply_retention(2, NOW_MS + HOUR_MS + 1).unwrap().segments_deleted, 1);
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (2, 2));
+    assert_eq!(log.apply_retention(2, NOW_MS + 9 * HOUR_MS).unwrap(), Retained::default());
+    assert_eq!(logs(&disk), ["00000000000000000002.log"]);
+}
+
+#[test]
+fn size_keeps_at_least_the_bound() {
+    let disk = MemDisk::new();
+    let mut log = segments(&disk, small(1 << 20), &[1, 1, 1, 1]);
+    let one = log.reader().size_in_bytes() as i64 / 4;
+    let mut keep = |retention_bytes| {
+        log.set_config(Arc::new(LogConfig { retention_bytes, retention_ms: -1, ..small(1 << 20) }));
+        log.apply_retention(4, NOW_MS).unwrap().segments_deleted
+    };
+    assert_eq!(keep(-1), 0);
+    assert_eq!(keep(4 * one), 0);
+    assert_eq!(keep(3 * one + 1), 0);
+    assert_eq!(keep(3 * one), 1);
+    assert_eq!(keep(one + 1), 1);
+    assert_eq!(keep(0), 2);
+    assert_eq!(keep(0), 0);
+}
+
+#[test]
+fn nothing_above_the_high_watermark_goes() {
+    let config = LogConfig { retention_ms: 1, ..small(1 << 20) };
+    let mut log = segments(&MemDisk::new(), config, &[1, 1, 1]);
+    assert_eq!(log.apply_retention(0, NOW_MS).unwrap().segments_deleted, 0);
+    assert_eq!(log.apply_retention(2, NOW_MS).unwrap().segments_deleted, 2);
+    assert_eq!(log.log_start_offset(), 2);
+}
+
+#[test]
+fn compaction_alone_deletes_only_below_the_log_start() {
+    for (policy, expected) in [
+        (CleanupPolicy::Compact, 1),
+        (CleanupPolicy::Unlimited, 1),
+        (CleanupPolicy::CompactAndDelete, 3),
+        (CleanupPolicy::Delete, 3),
+    ] {
+        let config = LogConfig { retention_ms: 1, cleanup_policy: policy, ..small(1 << 20) };
+        let mut log = segments(&MemDisk::new(), config, &[1, 1, 1]);
+        log.set_log_start_offset(1).unwrap();
+        assert_eq!(log.apply_retention(3, NOW_MS).unwrap().segments_deleted, expected);
+    }
+}
+
+#[test]
+fn latest_and_earliest_stay_right_after_a_segment_went() {
+    // Case B82: 25 messages in segments of about 7, the first one dropped.
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    for i in 0..25 {
+        put(&mut log, &["message"]);
+        if i % 7 == 6 {
+            log.roll(0).unwrap();
+        }
+    }
+    log.set_log_start_offset(7).unwrap();
+    log.apply_retention(25, 0).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (7, 25));
+    let log = open(&disk.kill(), small(1 << 20));
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (7, 25));
+    assert_eq!(read_from(&log.reader(), 7).len(), 18);
+}
+
+#[test]
+fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
+    let disk = MemDisk::new();
+    let config = LogConfig { file_delete_delay_ms: 1000, ..keeping(uncached(small(1 << 20))) };
+    let mut log = segments(&disk, config.clone(), &[1, 2, 3]);
+    let old_view = log.shared.load();
+    log.set_log_start_offset(2).unwrap();
+    log.apply_retention(3, NOW_MS).unwrap();
+    let renamed = names(&disk).iter().filter(|name| name.ends_with(".deleted")).count();
+    assert_eq!(renamed, 2 * 3 + 1, "log, two indexes each; one snapshot");
+    let bounds = crate::storage::segment::ReadBounds {
+        max_bytes: 999,
+        end_offset: 99,
+        minimum: ReadMinimum::OneBatch,
+    };
+    assert_eq!(old_view.segments[0].read(0, bounds).unwrap().next_offset, 1);
+    assert_eq!(log.remove_deleted(NOW_MS + 999), 0);
+    assert_eq!(log.remove_deleted(NOW_MS + 1000), 7);
+    assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));
+    assert!(matches!(
+        log.reader().read(0, 9, 9, ReadMinimum::OneBatch),
+        Err(LogError::OffsetOutOfRange { log_start_offset: 2, .. })
+    ));
+}
+
+#[test]
+fn leftovers_of_a_deletion_go_at_the_next_start() {
+    let disk = MemDisk::new();
+    let mut log = segments(&disk, keeping(small(1 << 20)), &[1, 2, 3]);
+    log.set_log_start_offset(2).unwrap();
+    log.apply_retention(3, NOW_MS).unwrap();
+    let disk = disk.kill();
+    let (log, report) = open_as(&disk, small(1 << 20), OpenHint::default());
+    assert_eq!(report.stray_files_removed, 7);
+    assert_eq!(log.log_start_offset(), 2);
+    assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));
+}

@@ -1,0 +1,139 @@
+use super::*;
+use crate::ids::Offset;
+use crate::testing::mem_disk::Fault;
+
+fn filled(disk: &MemDisk, config: LogConfig) -> Log {
+    let mut log = open(disk, config);
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+    }
+    log
+}
+
+#[test]
+fn the_end_is_cut_between_batches_in_any_segment() {
+    for offset in 0..=21 {
+        for config in [small(300), uncached(small(300)), small(1 << 20)] {
+            let disk = MemDisk::new();
+            let mut log = filled(&disk, config.clone());
+            let whole = read_from(&log.reader(), 0);
+            let end = log.truncate_to(offset, 0).unwrap();
+            assert_eq!(end, (offset / 2 * 2).min(20), "{offset}");
+            assert_eq!(log.reader().log_end_offset(), end);
+            let kept = &whole[..usize::try_from(end).unwrap()];
+            assert_eq!(read_from(&log.reader(), 0), kept);
+            let sequence = i32::try_from(end).unwrap();
+            let next = append(&mut log, sequenced((1, 0), sequence, &["new"])).unwrap();
+            assert_eq!((next.base_offset, next.novelty), (end, Novelty::New));
+            log.roll(0).unwrap();
+            put(&mut log, &["newer"]);
+            let expected = read_from(&log.reader(), 0);
+            assert_eq!(expected.len() as i64, end + 2);
+            log.remove_deleted(i64::MAX);
+            for hint in [OpenHint::default(), OpenHint { recovery_point: Some(0), ..clean() }] {
+                let log = open_as(&disk.kill(), config.clone(), hint).0;
+                assert_eq!(read_from(&log.reader(), 0), expected, "{offset}");
+            }
+        }
+    }
+}
+
+#[test]
+fn epochs_and_producers_follow_the_cut() {
+    let mut log = filled(&MemDisk::new(), small(300));
+    log.append_as_leader(vec![sequenced((1, 0), 20, &["x"])], LeaderEpoch(9), 0).remove(0).unwrap();
+    log.append_as_leader(vec![sequenced((2, 0), 0, &["x"])], LeaderEpoch(9), 0).remove(0).unwrap();
+    assert_eq!(log.latest_epoch(), Some(LeaderEpoch(9)));
+    log.truncate_to(20, 0).unwrap();
+    assert_eq!(log.latest_epoch(), Some(EPOCH));
+    let end = log.reader().end_offset_for_epoch(EPOCH).unwrap();
+    assert_eq!((end.epoch, end.end_offset), (EPOCH, Offset(20)));
+    assert_eq!(log.producers().producer(2), None);
+    assert_eq!(log.producers().producer(1).unwrap().last_batch().unwrap().last_sequence, 19);
+}
+
+#[test]
+fn an_aborted_transaction_beyond_the_cut_is_open_again() {
+    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let txn = |id| of_producer((id, 0), 0, BatchKind::Transactional, &["x"]);
+    for id in [1, 2] {
+        append(&mut log, txn(id)).unwrap();
+        append(&mut log, marker((id, 0), TransactionOutcome::Abort)).unwrap();
+    }
+    log.high_watermark_moved(4);
+    assert_eq!(log.reader().aborted_transactions(0, 9).unwrap().len(), 2);
+    log.truncate_to(3, 0).unwrap();
+    assert_eq!(log.reader().aborted_transactions(0, 9).unwrap().len(), 1);
+    log.high_watermark_moved(3);
+    assert_eq!(log.first_unstable_offset(), Some(2));
+}
+
+#[test]
+fn everything_goes_and_the_log_starts_elsewhere() {
+    for to in [0, 5, 1000] {
+        let disk = MemDisk::new();
+        let mut log = filled(&disk, small(300));
+        let reader = log.reader();
+        log.truncate_fully_and_start_at(to, 0).unwrap();
+        assert_eq!((reader.log_start_offset(), reader.log_end_offset()), (to, to));
+        assert_eq!(reader.leader_epochs().entries(), []);
+        assert_eq!(put(&mut log, &["first"]), to);
+        log.remove_deleted(i64::MAX);
+        let hint = OpenHint { log_start_offset: Some(to), ..OpenHint::default() };
+        let log = open_as(&disk.kill(), small(300), hint).0;
+        assert_eq!(read_from(&log.reader(), to), [(to, "first".to_owned())]);
+    }
+}
+
+#[test]
+fn a_start_inside_a_batch_keeps_the_batch_readable() {
+    // Case B28.
+    let mut log = open(&MemDisk::new(), small(1 << 20));
+    put(&mut log, &["0"; 10]);
+    put(&mut log, &["1"; 10]);
+    assert!(log.set_log_start_offset(4).unwrap());
+    assert!(!log.set_log_start_offset(2).unwrap(), "never back");
+    let reader = log.reader();
+    let read = |offset| reader.read(offset, 999, 99, ReadMinimum::OneBatch);
+    assert_eq!(records_of(&read(4).unwrap().pieces)[0].0, 0);
+    assert!(matches!(
+        read(3),
+        Err(LogError::OffsetOutOfRange { log_start_offset: 4, log_end_offset: 20, .. })
+    ));
+    assert!(log.set_log_start_offset(21).is_err());
+    assert!(log.set_log_start_offset(20).unwrap());
+    assert_eq!(read(20).unwrap().pieces.len(), 0);
+    assert_eq!(log.checkpointed_log_start(), Some(20));
+}
+
+#[test]
+fn a_flush_from_before_a_cut_vouches_for_nothing_after_it() {
+    let mut log = filled(&MemDisk::new(), small(300));
+    let point = log.flush_point().unwrap().unwrap();
+    point.sync().unwrap();
+    log.truncate_to(4, 0).unwrap();
+    for _ in 0..20 {
+        put(&mut log, &["other"]);
+    }
+    log.mark_synced(&point, 0);
+    assert_eq!(log.recovery_point(), 0);
+    log.flush(0).unwrap();
+    assert_eq!(log.recovery_point(), 24);
+    log.truncate_to(10, 0).unwrap();
+    assert_eq!(log.recovery_point(), 10);
+}
+
+#[test]
+fn a_cut_that_fails_half_way_closes_the_log_for_writes_and_reopens_whole() {
+    for step in 0..40 {
+        let disk = MemDisk::new();
+        let mut log = filled(&disk, small(300));
+        let before = read_from(&log.reader(), 0);
+        disk.fail_operation(disk.operations() + step, Fault::Halt);
+        _ = log.truncate_to(6, 0);
+        let log = open(&disk.kill(), small(300));
+        let after = read_from(&log.reader(), 0);
+        assert!(after.len() >= 6 && before.starts_with(&after), "{step}: {after:?}");
+        assert_eq!(log.log_end_offset(), after.len() as i64);
+    }
+}
