@@ -161,20 +161,20 @@ fn read(disk: &dyn Disk, path: &Path) -> DiskResult<Option<String>> {
     Ok(Some(String::from_utf8(bytes.into()).unwrap_or_default()))
 }
 
-/// Version, count, then as many lines.
+/// Version, count, then as many lines, each with its end: a torn number must not pass for another.
 fn parse_lines<T, C: FromIterator<T>>(
     text: &str,
     parse: impl FnMut(&str) -> Option<T>,
 ) -> Option<C> {
-    let mut lines = text.lines();
+    let mut lines = text.strip_suffix('\n')?.split('\n');
     if lines.next()? != "0" {
         return None;
     }
     let count: usize = lines.next()?.parse().ok()?;
-    if lines.clone().filter(|line| !line.is_empty()).count() != count {
+    if lines.clone().count() != count {
         return None;
     }
-    lines.take(count).map(parse).collect()
+    lines.map(parse).collect()
 }
 
 fn split<const N: usize>(line: &str) -> Option<[&str; N]> {

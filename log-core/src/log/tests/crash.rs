@@ -3,7 +3,7 @@
 
 use super::super::recovery::{epochs_of, replay_batches};
 use super::*;
-use crate::ids::TopicPartition;
+use crate::ids::{Offset, TopicPartition};
 use crate::producers::Producers;
 use crate::storage::checkpoint::{self, Offsets};
 use crate::testing::mem_disk::{Crash, Fault};
@@ -123,9 +123,12 @@ fn check(disk: &MemDisk, run: &Run, what: &str) {
         let markers = run.appended.iter().filter(|(at, values)| values.is_empty() && *at < end);
         assert_eq!(aborted.len(), markers.count(), "{what}");
     }
-    let epochs = epochs_of(&log.segments).unwrap();
-    let found = log.reader().leader_epochs();
-    assert_eq!(found.latest().map(|e| e.epoch), epochs.latest().map(|e| e.epoch), "{what}");
+    let mut epochs = epochs_of(&log.segments).unwrap();
+    let mut found = LeaderEpochs::clone(&log.reader().leader_epochs());
+    for epochs in [&mut epochs, &mut found] {
+        epochs.truncate_from_start(Offset(start.max(run.log_start)));
+    }
+    assert_eq!(found, epochs, "{what}");
 }
 
 /// Records of the batch at this base offset.

@@ -92,6 +92,8 @@ fn malformed_checkpoints_are_refused_or_count_as_torn() {
         (&b""[..], Some(0)),
         (b"0\n0\n", Some(0)),
         (b"0\n2\na 0 1\n", None),
+        (b"0\n1\na 0 1", None),
+        (b"0\n1\na 0 1\n\n", None),
         (b"0\n1\na 0 1\nb 0 1\n", None),
         (b"1\n1\na 0 1\n", None),
         (b"0\n1\na 0\n", None),
