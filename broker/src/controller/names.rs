@@ -27,7 +27,7 @@ pub fn check(name: &str) -> Result<(), String> {
         return refuse("the empty string is not allowed");
     }
     if name == "." || name == ".." {
-        return refuse("'.' or '..' is not allowed");
+        return refuse(&format!("'{name}' is not allowed"));
     }
     if name.len() > TOPIC_NAME_BYTES_MAX {
         return refuse(&format!(
