@@ -20,7 +20,7 @@ use self::image::{Change, Image};
 use self::log::MetadataLog;
 pub use self::log::MetadataLogError;
 use self::record::{ConfigScope, MetadataRecord};
-use crate::config::topic::Overrides;
+use crate::config::change::{self, ChangeError, KeyChange};
 use crate::partitions::Partitions;
 use crate::random;
 
@@ -63,6 +63,15 @@ pub enum ControllerError {
     /// The metadata log cannot be written.
     #[error("metadata log: {0}")]
     NotWritable(String),
+}
+
+impl From<ChangeError> for ControllerError {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::InvalidConfig(text) => Self::InvalidConfig(text),
+            ChangeError::InvalidRequest(text) => Self::NotAllowed(text),
+        }
+    }
 }
 
 /// Ids of one block: `first` inclusive, `end` exclusive.
@@ -164,14 +173,20 @@ impl Controller {
         Ok(id)
     }
 
-    /// Replaces what is set dynamically for one resource; an empty map takes it all away.
-    pub async fn put_config(
+    /// Changes what is set dynamically for one node (its id) or for all of them (an empty name):
+    /// all changes or none.
+    pub async fn alter_broker_config(
         &self,
-        scope: ConfigScope,
         name: &str,
-        values: Overrides,
+        changes: Vec<KeyChange>,
     ) -> Result<(), ControllerError> {
-        self.change(|_| {
+        self.change(|image| {
+            let scope = ConfigScope::Broker;
+            let held = image.config(scope, name).cloned().unwrap_or_default();
+            let values = change::broker(image.values(), &held, &changes)?;
+            if values == held {
+                return Ok((Vec::new(), ()));
+            }
             let values = Some(values).filter(|values| !values.is_empty());
             Ok((vec![MetadataRecord::Config { scope, name: name.to_owned(), values }], ()))
         })

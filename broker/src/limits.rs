@@ -23,6 +23,9 @@ const _: () = assert!(WAITING_BYTES_MAX / WAITING_UNIT_BYTES < u32::MAX as usize
 /// Partitions of one topic.
 pub const TOPIC_PARTITIONS_MAX: i32 = 100_000;
 
+/// Partitions that one CreateTopics may ask for in all, as in Kafka.
+pub const REQUEST_PARTITIONS_MAX: i64 = 10_000;
+
 /// Partition numbers of a cluster, given once each: 23 bits of a RocketMQ pseudo address.
 pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 

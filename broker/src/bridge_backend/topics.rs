@@ -5,8 +5,9 @@ use std::sync::Arc;
 use duolog_bridge::backend::{Result, Topic, TopicSpec};
 
 use super::error::of_controller;
+use crate::config::change::{Change, KeyChange};
 use crate::config::topic::{Overrides, attribute_overrides};
-use crate::controller::topics::{Door, IfExists, NewTopic, OverrideChange};
+use crate::controller::topics::{Door, IfExists, NewTopic};
 use crate::node::Node;
 
 /// Creates a topic, or returns the one that is there, unchanged.
@@ -57,11 +58,11 @@ fn overrides(spec: &TopicSpec) -> Overrides {
 }
 
 /// What leads from the RocketMQ settings held to those wanted; Kafka's own stay.
-fn changes(held: &Overrides, wanted: Overrides) -> Vec<OverrideChange> {
+fn changes(held: &Overrides, wanted: Overrides) -> Vec<KeyChange> {
     let ours = |key: &str| key.starts_with("rmq.") || key == "message.type";
     let gone = held.keys().filter(|key| ours(key) && !wanted.contains_key(*key));
-    let mut changes: Vec<OverrideChange> = gone.map(|key| (key.clone(), None)).collect();
-    changes.extend(wanted.into_iter().map(|(key, value)| (key, Some(value))));
+    let mut changes: Vec<KeyChange> = gone.map(|key| (key.clone(), Change::Delete)).collect();
+    changes.extend(wanted.into_iter().map(|(key, value)| (key, Change::Set(value))));
     changes
 }
 
@@ -100,7 +101,10 @@ mod tests {
         let changes = changes(&held, overrides(&spec(1, 1)));
         assert_eq!(
             changes,
-            [("rmq.perm".to_owned(), None), ("message.type".to_owned(), Some("FIFO".to_owned()))]
+            [
+                ("rmq.perm".to_owned(), Change::Delete),
+                ("message.type".to_owned(), Change::Set("FIFO".to_owned())),
+            ]
         );
     }
 }

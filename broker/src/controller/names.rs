@@ -20,6 +20,12 @@ pub fn is_internal(name: &str) -> bool {
     name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC || name.starts_with(ROCKETMQ_PREFIX)
 }
 
+/// Whether groups or transactions find their coordinator by the partitions of this topic, which
+/// then stay what they are.
+pub fn is_coordinators(name: &str) -> bool {
+    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC
+}
+
 /// Checks a name for any topic. Errors with Kafka's words (`Topic.validate`).
 pub fn check(name: &str) -> Result<(), String> {
     let refuse = |reason: &str| Err(format!("Topic name is invalid: {reason}"));

@@ -8,6 +8,7 @@ use super::image::{Image, Topic};
 use super::names;
 use super::record::{MetadataRecord, TopicRecord};
 use super::{Controller, ControllerError};
+use crate::config::change::{self, KeyChange};
 use crate::config::topic::{Overrides, check_override};
 use crate::limits::{PARTITION_NUMBERS_MAX, TOPIC_PARTITIONS_MAX};
 use crate::partitions::deletion;
@@ -44,9 +45,6 @@ pub enum IfExists {
     /// It is what was wanted.
     Return,
 }
-
-/// One change of a topic's settings: `None` goes back to the default.
-pub type OverrideChange = (String, Option<String>);
 
 /// Checks `topic` against the image: name, partitions, settings.
 pub fn check_new(image: &Image, topic: &NewTopic) -> Result<(), ControllerError> {
@@ -161,23 +159,15 @@ impl Controller {
     pub async fn alter_topic_config(
         &self,
         topic: TopicId,
-        changes: Vec<OverrideChange>,
+        changes: Vec<KeyChange>,
     ) -> Result<(), ControllerError> {
         self.change(|image| {
             let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
-            let mut record = stored(topic);
-            for (key, value) in changes {
-                match value {
-                    Some(value) => {
-                        check_override(&key, &value).map_err(ControllerError::InvalidConfig)?;
-                        record.overrides.insert(key, value)
-                    }
-                    None => record.overrides.remove(&key),
-                };
-            }
-            if record.overrides == topic.overrides {
+            let overrides = change::topic(image.values(), &topic.overrides, &changes)?;
+            if overrides == topic.overrides {
                 return Ok((Vec::new(), ()));
             }
+            let record = TopicRecord { overrides, ..stored(topic) };
             let name = topic.name.clone();
             Ok((vec![MetadataRecord::Topic { name, topic: Some(record) }], ()))
         })
@@ -236,6 +226,11 @@ fn stored(topic: &Topic) -> TopicRecord {
         numbers: topic.numbers.clone(),
         overrides: topic.overrides.clone(),
     }
+}
+
+/// What would come of creating `topics`, each held to those before it.
+pub fn check_creations(image: &Image, topics: &[NewTopic]) -> Vec<Result<(), ControllerError>> {
+    decide_creations(image, topics, IfExists::Refuse).1
 }
 
 type Creations = (Vec<MetadataRecord>, Vec<Result<(), ControllerError>>);

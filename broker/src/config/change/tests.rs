@@ -28,15 +28,29 @@ fn subtract(value: &str) -> Change {
 }
 
 #[test]
-fn a_topics_values_are_set_deleted_appended_and_subtracted() {
-    let held = [("retention.ms", "5"), ("cleanup.policy", "delete")];
+fn a_topics_values_are_set_and_deleted() {
+    let held = [("retention.ms", "5"), ("segment.ms", "7")];
     let found = changed(topic, &held, &[("retention.ms", Change::Delete), ("flush.ms", set("9"))]);
-    assert_eq!(found, Ok(overrides(&[("cleanup.policy", "delete"), ("flush.ms", "9")])));
-    let found = changed(topic, &[], &[("cleanup.policy", append("delete"))]);
-    assert_eq!(found, Ok(overrides(&[("cleanup.policy", "delete")])), "the default holds it");
-    let found = changed(topic, &held, &[("cleanup.policy", subtract("delete"))]);
-    assert_eq!(found, Ok(overrides(&[("retention.ms", "5"), ("cleanup.policy", "")])));
+    assert_eq!(found, Ok(overrides(&[("segment.ms", "7"), ("flush.ms", "9")])));
     assert_eq!(changed(topic, &[], &[("no.such", Change::Delete)]), Ok(Overrides::new()));
+    let refused = changed(topic, &held, &[("flush.ms", set("9")), ("segment.ms", set("0"))]);
+    assert!(refused.is_err(), "all or nothing");
+}
+
+#[test]
+fn lists_grow_and_shrink_from_what_is_held_or_else_the_default() {
+    let check = |held: Option<&str>, change, wanted: &str| {
+        let mut after = Overrides::new();
+        after.extend(held.map(|held| ("l".to_owned(), held.to_owned())));
+        let default = || Some("a,b".to_owned());
+        assert_eq!(apply(&mut after, "l", &change, Some(Kind::List), default), Ok(()));
+        assert_eq!(after.get("l").map(String::as_str), Some(wanted));
+    };
+    check(None, append("c"), "a,b,c");
+    check(None, append("b, a"), "a,b");
+    check(Some("x"), append("b,a"), "x,b,a");
+    check(None, subtract("a"), "b");
+    check(Some("x"), subtract("x,y"), "");
 }
 
 #[test]

@@ -1,11 +1,19 @@
 //! The table of what is served. ApiVersions is built from it, so advertised is implemented.
 
+mod admin;
 mod api_versions;
+mod create_partitions;
+mod create_topics;
 mod delete_groups;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
 mod describe_groups;
+mod describe_topic_partitions;
 mod fetch;
 mod find_coordinator;
 mod heartbeat;
+mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
@@ -47,9 +55,16 @@ pub const APIS: &[Api] = &[
     Api::of::<describe_groups::DescribeGroups>(),
     Api::of::<list_groups::ListGroups>(),
     api_versions::API,
+    Api::of::<create_topics::CreateTopics>(),
+    Api::of::<delete_topics::DeleteTopics>(),
     Api::of::<init_producer_id::InitProducerId>(),
     Api::of::<offset_for_leader_epoch::OffsetForLeaderEpoch>(),
+    Api::of::<describe_configs::DescribeConfigs>(),
+    Api::of::<create_partitions::CreatePartitions>(),
     Api::of::<delete_groups::DeleteGroups>(),
+    Api::of::<incremental_alter_configs::IncrementalAlterConfigs>(),
+    Api::of::<describe_cluster::DescribeCluster>(),
+    Api::of::<describe_topic_partitions::DescribeTopicPartitions>(),
 ];
 
 /// What a handler knows besides the request.
@@ -203,3 +218,6 @@ impl Api {
         (self.run)(context, body)
     }
 }
+
+#[cfg(test)]
+mod tests;

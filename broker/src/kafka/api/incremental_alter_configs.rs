@@ -1,0 +1,163 @@
+//! IncrementalAlterConfigs: key 44, v0–v1. Sets, deletes, appends to and subtracts from values of
+//! topics and of the node; each resource whole or not at all.
+//!
+//! Resource types: 2 topic, 4 broker (an empty name means all nodes). Leaves out: loggers (8),
+//! client metrics (16) and groups (32); keys that no running node takes. Source: KIP-339;
+//! ConfigAdminManager, ConfigurationControlManager.incrementalAlterConfigs.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::admin::{Decided, Refused, duplicates, fields};
+use super::describe_configs::{BROKER, TOPIC, unknown_type};
+use super::{Context, Handler};
+use crate::config::change::{self, Change, KeyChange};
+use crate::controller::names;
+use crate::controller::record::ConfigScope;
+use crate::kafka::codec::messages::incremental_alter_configs_request::{
+    AlterConfigsResource, AlterableConfig,
+};
+use crate::kafka::codec::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
+use crate::kafka::codec::messages::{
+    IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse,
+};
+use crate::kafka::errors::ErrorCode;
+
+/// `AlterConfigOp.OpType`.
+const SET: i8 = 0;
+const DELETE: i8 = 1;
+const APPEND: i8 = 2;
+const SUBTRACT: i8 = 3;
+
+/// The API.
+pub(super) struct IncrementalAlterConfigs;
+
+impl Handler for IncrementalAlterConfigs {
+    type Request = IncrementalAlterConfigsRequest;
+    type Response = IncrementalAlterConfigsResponse;
+    const VERSIONS: RangeInclusive<i16> = 0..=1;
+
+    async fn handle(
+        context: &Context,
+        request: IncrementalAlterConfigsRequest,
+    ) -> IncrementalAlterConfigsResponse {
+        let names: Vec<_> = request.resources.iter().map(name_of).collect();
+        let twice = duplicates(names.iter());
+        let mut responses = Vec::with_capacity(request.resources.len());
+        for (resource, name) in request.resources.iter().zip(&names) {
+            let outcome = if twice.contains(name) {
+                Err(Refused::invalid_request("Each resource must appear at most once."))
+            } else {
+                alter(context, resource, request.validate_only).await
+            };
+            let (error_code, error_message) = fields(&outcome);
+            responses.push(AlterConfigsResourceResponse {
+                error_code,
+                error_message,
+                resource_type: resource.resource_type,
+                resource_name: resource.resource_name.clone(),
+            });
+        }
+        IncrementalAlterConfigsResponse { responses, ..IncrementalAlterConfigsResponse::default() }
+    }
+}
+
+fn name_of(resource: &AlterConfigsResource) -> (i8, &str) {
+    (resource.resource_type, &resource.resource_name)
+}
+
+async fn alter(context: &Context, resource: &AlterConfigsResource, validate_only: bool) -> Decided {
+    let changes = || changes(&resource.configs);
+    match resource.resource_type {
+        TOPIC => alter_topic(context, &resource.resource_name, changes()?, validate_only).await,
+        BROKER => alter_broker(context, &resource.resource_name, changes()?, validate_only).await,
+        other => Err(unknown_type(other)),
+    }
+}
+
+/// The changes of one resource, each key once, each with the value that its operation needs.
+fn changes(configs: &[AlterableConfig]) -> Decided<Vec<KeyChange>> {
+    if !duplicates(configs.iter().map(|config| &*config.name)).is_empty() {
+        return Err(Refused::invalid_request("Error due to duplicate config keys"));
+    }
+    let is_null =
+        |config: &&AlterableConfig| config.value.is_none() && config.config_operation != DELETE;
+    let nulls: Vec<&str> = configs.iter().filter(is_null).map(|config| &*config.name).collect();
+    if !nulls.is_empty() {
+        return Err(Refused::invalid_request(format!(
+            "Null value not supported for : {}",
+            nulls.join(",")
+        )));
+    }
+    configs.iter().map(change_of).collect()
+}
+
+fn change_of(config: &AlterableConfig) -> Decided<KeyChange> {
+    let value = config.value.as_deref().unwrap_or_default().to_owned();
+    let change = match config.config_operation {
+        SET => Change::Set(value),
+        DELETE => Change::Delete,
+        APPEND => Change::Append(value),
+        SUBTRACT => Change::Subtract(value),
+        other => {
+            return Err(Refused::invalid_request(format!("Unknown config operation {other}")));
+        }
+    };
+    Ok((config.name.to_string(), change))
+}
+
+async fn alter_topic(
+    context: &Context,
+    name: &str,
+    changes: Vec<KeyChange>,
+    validate_only: bool,
+) -> Decided {
+    if name.is_empty() {
+        return Err(Refused::invalid_request("Default topic resources are not allowed."));
+    }
+    names::check(name).map_err(|text| Refused::new(ErrorCode::InvalidTopicException, text))?;
+    let image = Arc::clone(&context.node.controller.image());
+    let unknown = || {
+        let text = format!("The topic '{name}' does not exist.");
+        Refused::new(ErrorCode::UnknownTopicOrPartition, text)
+    };
+    let topic = image.topic(name).ok_or_else(unknown)?;
+    if validate_only {
+        change::topic(image.values(), &topic.overrides, &changes)?;
+        return Ok(());
+    }
+    Ok(context.node.controller.alter_topic_config(topic.id, changes).await?)
+}
+
+async fn alter_broker(
+    context: &Context,
+    name: &str,
+    changes: Vec<KeyChange>,
+    validate_only: bool,
+) -> Decided {
+    check_node(context, name)?;
+    if validate_only {
+        let image = Arc::clone(&context.node.controller.image());
+        let held = image.config(ConfigScope::Broker, name).cloned().unwrap_or_default();
+        change::broker(image.values(), &held, &changes)?;
+        return Ok(());
+    }
+    Ok(context.node.controller.alter_broker_config(name, changes).await?)
+}
+
+/// An empty name means all nodes, else it must be this one's id.
+fn check_node(context: &Context, name: &str) -> Decided {
+    if name.is_empty() {
+        return Ok(());
+    }
+    let id: i32 = name.parse().map_err(|_| {
+        Refused::invalid_request(format!("Node id must be an integer, but it is: {name}"))
+    })?;
+    let own = context.node.id();
+    if id != own {
+        return Err(Refused::invalid_request(format!(
+            "Unexpected broker id, expected {own}, but received {id}"
+        )));
+    }
+    Ok(())
+}

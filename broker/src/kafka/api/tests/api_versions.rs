@@ -1,0 +1,68 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::kafka::api::APIS;
+use crate::kafka::codec::messages::{ApiVersionsRequest, ApiVersionsResponse};
+use crate::kafka::errors::ErrorCode;
+
+async fn versions(served: &Served, version: i16, software: &str) -> ApiVersionsResponse {
+    let request = ApiVersionsRequest {
+        client_software_name: software.into(),
+        client_software_version: "1".into(),
+    };
+    served.ask(version, &request).await
+}
+
+#[tokio::test]
+async fn what_is_served_is_listed_and_nothing_else() {
+    let served = Served::start(&[]).await;
+    for version in 0..=4 {
+        let response = versions(&served, version, "rust").await;
+        assert_eq!(response.error_code, ErrorCode::None.code());
+        let listed: BTreeMap<_, _> = response
+            .api_keys
+            .iter()
+            .map(|api| (api.api_key, (api.min_version, api.max_version)))
+            .collect();
+        assert_eq!(listed.len(), APIS.len(), "each once");
+        for api in APIS {
+            let (min, max) = api.versions();
+            // Listed from 0 as Kafka does, for old librdkafka.
+            let min = if api.key == ApiKey::Produce { 0 } else { min };
+            assert_eq!(listed.get(&(api.key as i16)), Some(&(min, max)), "{api:?}");
+            assert_eq!(api.versions(), api.key.versions(), "all versions of the table");
+        }
+        assert!(response.finalized_features.is_empty(), "none is whole");
+        assert!(response.supported_features.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_software_name_that_is_none_is_refused() {
+    let served = Served::start(&[]).await;
+    for name in ["", "-bad-", "a b", "x."] {
+        let response = versions(&served, 3, name).await;
+        assert_eq!(response.error_code, ErrorCode::InvalidRequest.code(), "{name}");
+        assert!(response.api_keys.is_empty());
+    }
+    assert_eq!(versions(&served, 2, "").await.error_code, ErrorCode::None.code());
+}
+
+#[tokio::test]
+async fn an_unknown_version_is_answered_in_the_form_of_version_0() {
+    // Case B03.
+    let served = Served::start(&[]).await;
+    for version in [5_i16, 99, i16::MAX] {
+        let mut frame = vec![0, 18];
+        frame.extend_from_slice(&version.to_be_bytes());
+        frame.extend_from_slice(&[0, 0, 0, 7, 0xFF, 0xFF]);
+        frame.extend_from_slice(&[0xA5; 20]);
+        let answer = served.serve(&frame.into()).await;
+        let (correlation_id, response) =
+            decode_response::<ApiVersionsResponse>(&answer, 0).expect("a version 0 body");
+        assert_eq!(correlation_id, 7);
+        assert_eq!(response.error_code, ErrorCode::UnsupportedVersion.code());
+        let only = response.api_keys.first().expect("itself");
+        assert_eq!((only.api_key, only.min_version, only.max_version), (18, 0, 4));
+    }
+}
