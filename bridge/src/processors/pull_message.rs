@@ -99,7 +99,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
         seen = hold::hold(&shared, &pull, &mut target, time).await?;
     }
     let head = reply
-        .code(seen.code(pull.offset))
+        .with_room(seen.code(pull.offset), 6, 160)
         .with_remark(seen.status.name())
         .with_field("suggestWhichBrokerId", 0)
         .with_field("nextBeginOffset", seen.next_offset)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::backend::BackendError;
 use crate::dispatch::Answer;
-use crate::remoting::{FieldError, RemotingCommand, SerializeType};
+use crate::remoting::{ExtFields, FieldError, RemotingCommand, SerializeType};
 use crate::response_code::ResponseCode;
 
 /// What of a request its answer needs; outlives the request, which a held pull does not keep.
@@ -44,6 +44,18 @@ impl Reply {
     /// An answer without fields and body.
     pub(crate) fn code(self, code: ResponseCode) -> RemotingCommand {
         RemotingCommand::request(0, self.opaque, self.serialize).response(code)
+    }
+
+    /// As [`Self::code`], with room for that many fields and bytes of their names and values.
+    pub(crate) fn with_room(
+        self,
+        code: ResponseCode,
+        fields: usize,
+        bytes: usize,
+    ) -> RemotingCommand {
+        let mut answer = self.code(code);
+        answer.ext_fields = ExtFields::with_capacity(fields, bytes);
+        answer
     }
 
     /// "Done".

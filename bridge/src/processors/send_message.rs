@@ -69,9 +69,11 @@ async fn store<B: Backend>(
         .map_err(|error| append_refusal(error, config))?;
     let number = call.backend().partition(&topic, queue_id).unwrap_or_default().number;
     let ids = ids(config, number, appended.base_offset, sent.count)?;
+    // Names and short values take 90 bytes; the ids of a batch may be long.
+    let room = 128 + ids.len();
     let answer = call
         .reply
-        .code(stored_code(appended.stored))
+        .with_room(stored_code(appended.stored), 6, room)
         .with_field("msgId", ids)
         .with_field("queueId", queue_id)
         .with_field("queueOffset", appended.base_offset)

@@ -91,6 +91,12 @@ impl FieldValue<'_> for bool {
 const FOUND_CHARS_MAX: usize = 64;
 
 impl ExtFields {
+    /// No fields, with room for so many and for the bytes of their names and values.
+    #[must_use]
+    pub fn with_capacity(fields: usize, bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), spans: Vec::with_capacity(fields) }
+    }
+
     /// Fields, a repeated name counted each time.
     #[must_use]
     pub fn len(&self) -> usize {
