@@ -8,15 +8,14 @@ use super::RecordError;
 
 /// Reads big-endian primitives; every length is checked against the bytes that are left.
 pub(crate) struct Reader<'a> {
-    whole: &'a Bytes,
     rest: &'a [u8],
     /// The `any_` methods read the compact forms.
     pub(crate) flexible: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(whole: &'a Bytes) -> Self {
-        Self { whole, rest: whole, flexible: false }
+    pub(crate) fn new(whole: &'a [u8]) -> Self {
+        Self { rest: whole, flexible: false }
     }
 
     fn take(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], RecordError> {
@@ -113,11 +112,10 @@ impl<'a> Reader<'a> {
         length.ok_or(RecordError::Null(field))
     }
 
-    /// A slice of the record, not a copy.
+    /// A copy: what is kept for long must not hold the batch that it came in.
     pub(crate) fn any_bytes(&mut self, field: &'static str) -> Result<Bytes, RecordError> {
         let length = self.any_length(field)?;
-        let taken = self.take(length, field)?;
-        Ok(self.whole.slice_ref(taken))
+        self.take(length, field).map(Bytes::copy_from_slice)
     }
 
     /// The number of elements of an array, each of at least `element_min` bytes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duolog_log_core::event::{Event, EventKind, Protocol};
 
-use super::member::Member;
+use super::member::{Member, kept};
 use super::{ClassicGroup, Joining, Phase};
 use crate::error::GroupError;
 use crate::group::context::Context;
@@ -123,7 +123,7 @@ impl ClassicGroup {
     fn update(&mut self, id: &MemberId, request: RequestId, join: JoinGroup, cx: &mut Context<'_>) {
         if let Some(member) = self.members.get_mut(id) {
             self.votes.withdraw(&member.protocols);
-            member.protocols = join.protocols;
+            member.protocols = join.protocols.into_iter().map(kept).collect();
             self.votes.add(&member.protocols);
             member.rebalance_timeout_ms = join.rebalance_timeout_ms;
             member.session_timeout_ms = join.session_timeout_ms;

@@ -30,13 +30,14 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn joining(join: JoinGroup) -> Self {
+        let protocols = join.protocols.into_iter().map(kept).collect();
         Self {
             instance: join.instance,
             client_id: join.client_id,
             client_host: join.client_host,
             rebalance_timeout_ms: join.rebalance_timeout_ms,
             session_timeout_ms: join.session_timeout_ms,
-            protocols: join.protocols,
+            protocols,
             assignment: Bytes::new(),
             joining: None,
             syncing: None,
@@ -80,6 +81,11 @@ impl Member {
     pub(super) fn may_be_silent(&self) -> bool {
         !self.is_new && (self.joining.is_some() || self.syncing.is_some())
     }
+}
+
+/// A protocol to be kept: its metadata must not hold the request that they came in.
+pub(super) fn kept(offered: Protocol) -> Protocol {
+    Protocol { metadata: Bytes::copy_from_slice(&offered.metadata), ..offered }
 }
 
 /// How many members offer each protocol.

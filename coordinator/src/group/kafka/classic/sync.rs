@@ -70,7 +70,9 @@ impl ClassicGroup {
     fn assign(&mut self, assignments: Vec<(MemberId, Bytes)>, cx: &mut Context<'_>) {
         let mut assignments: BTreeMap<MemberId, Bytes> = assignments.into_iter().collect();
         for (id, member) in &mut self.members {
-            member.assignment = assignments.remove(id).unwrap_or_default();
+            // A copy: it must not hold the request that it came in.
+            let given = assignments.remove(id);
+            member.assignment = given.map_or_else(Bytes::new, |b| Bytes::copy_from_slice(&b));
         }
         // Recorded with the time at which the join phase ended, as Kafka does.
         cx.decide(self.record(cx.group));
