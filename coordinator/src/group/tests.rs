@@ -258,7 +258,7 @@ fn assert_at_rest_as_stored(shard: &GroupShard) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 300,
+        cases: 100,
         failure_persistence: None,
         ..Default::default()
     })]

@@ -339,4 +339,6 @@ impl ClassicGroup {
 }
 
 #[cfg(test)]
+mod scripts;
+#[cfg(test)]
 mod tests;

@@ -137,10 +137,12 @@ mod expiry {
     #[test]
     fn positions_of_a_group_that_stays_empty_go_after_seven_days_and_the_group_with_them() {
         let mut bench = Bench::new();
-        let members = bench.stable(1);
+        let request = bench.send(join("").but(|join| join.session_timeout_ms = 1_800_000).event());
+        bench.pass(3_000);
+        let members = bench.sync_all(vec![request]);
         bench.ask(Event::OffsetCommit(commit("g", &members[0], 1, 5))).expect("committed");
-        for _ in 0..10 * DAY_MS / 5_000 {
-            bench.pass(5_000);
+        for _ in 0..10 * DAY_MS / 1_000_000 {
+            bench.pass(1_000_000);
             bench.heartbeat(&members[0], 1).expect("alive");
         }
         assert_eq!(bench.positions("g"), ["t-0@5"], "a subscribed topic's position stays");
