@@ -24,3 +24,6 @@ pub mod metrics;
 mod pool;
 mod random;
 mod system;
+
+#[cfg(test)]
+mod testing;

@@ -60,3 +60,9 @@ pub const EVENTS_BUFFERED: usize = 8192;
 
 /// RocketMQ connections at once, over all doors.
 pub const REMOTING_CONNECTIONS_MAX: i32 = 100_000;
+
+/// Group coordinators that read their logs at once.
+pub const COORDINATORS_LOADING_MAX: usize = 4;
+
+/// RocketMQ's unanswered requests that cannot be handed to their coordinator yet; more are dropped.
+pub const EVENTS_ON_THEIR_WAY_MAX: usize = 1024;

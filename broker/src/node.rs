@@ -11,10 +11,8 @@ use duolog_log_core::storage::file_disk::FileDisk;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::config::topic::Overrides;
-use crate::controller::image::{Image, Topic};
-use crate::controller::topics::{Door, IfExists, NewTopic};
-use crate::controller::{Controller, ControllerError, MetadataLogError, names};
+use crate::controller::image::Image;
+use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::instruments::Instruments;
@@ -49,7 +47,7 @@ pub struct Node {
     /// The static configuration.
     pub config: Arc<Config>,
     /// Metadata.
-    pub controller: Controller,
+    pub controller: Arc<Controller>,
     /// Logs.
     pub partitions: Arc<Partitions>,
     /// Groups.
@@ -91,12 +89,14 @@ impl Node {
         )?);
         let partitions = Arc::new(Partitions::new(shared));
         let image = Image::empty(config.values.clone());
-        let controller = Controller::open(image, partitions.clone()).await?;
-        let events = instruments.events.clone();
-        let coordinators = Coordinators::new(&config, events, partitions.clone(), stopping.clone());
-        if let Some(topic) = controller.image().topic(names::OFFSETS_TOPIC) {
-            coordinators.open(topic);
-        }
+        let controller = Arc::new(Controller::open(image, partitions.clone()).await?);
+        let coordinators = Coordinators::new(
+            &config,
+            controller.clone(),
+            partitions.clone(),
+            instruments.clone(),
+            stopping.clone(),
+        );
         let node = Arc::new(Self {
             config,
             controller,
@@ -110,6 +110,7 @@ impl Node {
         });
         deletion::sweep(&node.partitions, &node.controller.image())?;
         housekeeping::start(&node);
+        node.coordinators.start();
         Ok(node)
     }
 
@@ -143,10 +144,8 @@ impl Node {
 
     /// Sees to it that there are coordinators, creating their topic on first need.
     pub async fn open_coordinators(&self) -> Result<(), ErrorCode> {
-        if !self.coordinators.exist() {
-            self.coordinators.open(&*self.offsets_topic().await?);
-        }
-        Ok(())
+        let topic = self.coordinators.offsets_topic().await;
+        topic.map(drop).map_err(|error| ErrorCode::from(&error))
     }
 
     /// Deletes a topic with its logs and the positions committed on it.
@@ -157,29 +156,6 @@ impl Node {
             self.coordinators.topic_deleted(DeletedTopic { name, id: topic });
         }
         Ok(())
-    }
-
-    /// `__consumer_offsets`, created on first need.
-    pub async fn offsets_topic(&self) -> Result<Arc<Topic>, ErrorCode> {
-        if let Some(topic) = self.controller.image().topic(names::OFFSETS_TOPIC) {
-            return Ok(topic.clone());
-        }
-        let overrides = [
-            ("cleanup.policy", "compact".to_owned()),
-            ("compression.type", "producer".to_owned()),
-            ("segment.bytes", self.config.group.offsets_topic_segment_bytes.to_string()),
-        ];
-        let topic = NewTopic {
-            name: names::OFFSETS_TOPIC.into(),
-            partitions: self.config.group.offsets_topic_partitions,
-            overrides: overrides
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect::<Overrides>(),
-            door: Door::Node,
-        };
-        let created = self.controller.create_topic(topic, IfExists::Return).await;
-        created.map_err(|error| ErrorCode::from(&error))
     }
 
     /// Stops the background work, closes every log and notes that the stop was clean.

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{DeleteGroup, Event};
+use duolog_coordinator::group::event::DeleteGroup;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::delete_groups_response::DeletableGroupResult;
@@ -21,9 +21,9 @@ impl Handler for DeleteGroups {
     async fn handle(context: &Context, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
         let mut results = Vec::with_capacity(request.groups_names.len());
         for group_id in request.groups_names {
-            let event = Event::DeleteGroup(DeleteGroup { group: group_id.clone() });
-            let answer = context.node.coordinators.request(&group_id, event).await;
-            let code = answer.map_or_else(|error| ErrorCode::from(&error), |_| ErrorCode::None);
+            let delete = DeleteGroup { group: group_id.clone() };
+            let answer = context.node.coordinators.delete_group(delete).await;
+            let code = answer.map_or_else(|error| ErrorCode::from(&error), |()| ErrorCode::None);
             results.push(DeletableGroupResult { group_id, error_code: code.code() });
         }
         DeleteGroupsResponse { results, ..DeleteGroupsResponse::default() }

@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{DescribeGroup, Event, MissingGroup};
-use duolog_coordinator::group::response::{self, GroupState, Response};
+use duolog_coordinator::group::event::{DescribeGroup, MissingGroup};
+use duolog_coordinator::group::response;
 
 use super::{Context, Handler};
 use crate::kafka::codec::Str;
@@ -44,17 +44,14 @@ impl Handler for DescribeGroups {
 async fn describe(context: &Context, group: Str) -> DescribedGroup {
     let missing =
         if context.version < NOT_FOUND_FROM { MissingGroup::Dead } else { MissingGroup::NotFound };
-    let event = Event::DescribeGroup(DescribeGroup { group: group.clone(), missing });
-    let code = match context.node.coordinators.request(&group, event).await {
-        Ok(Response::DescribeGroup(described)) => return answer(described),
-        Ok(_) => ErrorCode::UnknownServerError,
-        Err(error) => ErrorCode::from(&error),
-    };
-    DescribedGroup {
-        error_code: code.code(),
-        group_id: group,
-        group_state: GroupState::Dead.name().into(),
-        ..DescribedGroup::default()
+    let asked = DescribeGroup { group: group.clone(), missing };
+    match context.node.coordinators.describe_group(asked).await {
+        Ok(described) => answer(described),
+        Err(error) => DescribedGroup {
+            error_code: ErrorCode::from(&error).code(),
+            group_id: group,
+            ..DescribedGroup::default()
+        },
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::ops::RangeInclusive;
 
+use duolog_coordinator::error::GroupError;
+
 use super::{Context, Handler};
 use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::find_coordinator_response::Coordinator;
@@ -20,17 +22,14 @@ const MANY_FROM: i16 = 4;
 /// `CoordinatorType.GROUP`.
 const GROUP: i8 = 0;
 
-type Found = Result<(), (ErrorCode, Str)>;
-
 impl Handler for FindCoordinator {
     type Request = FindCoordinatorRequest;
     type Response = FindCoordinatorResponse;
     const VERSIONS: RangeInclusive<i16> = 0..=6;
 
     async fn handle(context: &Context, request: FindCoordinatorRequest) -> FindCoordinatorResponse {
-        let found = find(context, request.key_type).await;
         if context.version < MANY_FROM {
-            let one = answer(context, request.key, &found);
+            let one = find(context, request.key_type, request.key).await;
             return FindCoordinatorResponse {
                 error_code: one.error_code,
                 error_message: one.error_message,
@@ -40,34 +39,36 @@ impl Handler for FindCoordinator {
                 ..FindCoordinatorResponse::default()
             };
         }
-        let keys = request.coordinator_keys.into_iter();
-        let coordinators = keys.map(|key| answer(context, key, &found)).collect();
+        let mut coordinators = Vec::with_capacity(request.coordinator_keys.len());
+        for key in request.coordinator_keys {
+            coordinators.push(find(context, request.key_type, key).await);
+        }
         FindCoordinatorResponse { coordinators, ..FindCoordinatorResponse::default() }
     }
 }
 
-async fn find(context: &Context, key_type: i8) -> Found {
+async fn find(context: &Context, key_type: i8, key: Str) -> Coordinator {
     if key_type != GROUP {
-        let text = format!("coordinator type {key_type} is not supported yet");
-        return Err((ErrorCode::InvalidRequest, text.into()));
+        let text = format!("coordinators of type {key_type} are not supported yet, only 0 (group)");
+        return refused(key, ErrorCode::InvalidRequest, text.into());
     }
-    let opened = context.node.open_coordinators().await;
-    opened.map_err(|code| (code, "the offsets topic cannot be created".into()))
-}
-
-fn answer(context: &Context, key: Str, found: &Found) -> Coordinator {
-    match found {
-        Ok(()) => {
+    match context.node.coordinators.prepare(&key).await {
+        // While its log is read the coordinator is known all the same, and says so itself.
+        Ok(()) | Err(GroupError::CoordinatorLoadInProgress) => {
             let (host, port) = context.node.advertised(context.listener);
             Coordinator { key, node_id: context.node.id(), host, port, ..Coordinator::default() }
         }
-        Err((code, text)) => Coordinator {
-            key,
-            node_id: -1,
-            host: "".into(),
-            port: -1,
-            error_code: code.code(),
-            error_message: Some(text.clone()),
-        },
+        Err(error) => refused(key, ErrorCode::from(&error), error.to_string().into()),
+    }
+}
+
+fn refused(key: Str, code: ErrorCode, text: Str) -> Coordinator {
+    Coordinator {
+        key,
+        node_id: -1,
+        host: "".into(),
+        port: -1,
+        error_code: code.code(),
+        error_message: Some(text),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{Event, Heartbeat as Beat};
+use duolog_coordinator::group::event::Heartbeat as Beat;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::{HeartbeatRequest, HeartbeatResponse};
@@ -18,15 +18,14 @@ impl Handler for Heartbeat {
     const VERSIONS: RangeInclusive<i16> = 0..=4;
 
     async fn handle(context: &Context, request: HeartbeatRequest) -> HeartbeatResponse {
-        let group = request.group_id.clone();
-        let event = Event::Heartbeat(Beat {
+        let heartbeat = Beat {
             group: request.group_id,
             member: request.member_id,
             instance: request.group_instance_id,
             generation: request.generation_id,
-        });
-        let answer = context.node.coordinators.request(&group, event).await;
-        let code = answer.map_or_else(|error| ErrorCode::from(&error), |_| ErrorCode::None);
+        };
+        let answer = context.node.coordinators.heartbeat(context.client(), heartbeat).await;
+        let code = answer.map_or_else(|error| ErrorCode::from(&error), |()| ErrorCode::None);
         HeartbeatResponse { error_code: code.code(), ..HeartbeatResponse::default() }
     }
 }

@@ -1,14 +1,14 @@
 //! JoinGroup: key 11, v0–v9. A member asks to be in a classic group; answered when the group's join
 //! phase ends. Source: KIP-62, KIP-345, KIP-394, KIP-800, KIP-814; `coordinator::group::kafka`.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{
-    Event, FirstJoin, JoinGroup as Join, LeaderReturn, Protocol,
-};
-use duolog_coordinator::group::response::{self, Response};
+use duolog_coordinator::group::event::{FirstJoin, JoinGroup as Join, LeaderReturn, Protocol};
+use duolog_coordinator::group::response;
 
 use super::{Context, Handler};
+use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::join_group_response::JoinGroupResponseMember;
 use crate::kafka::codec::messages::{JoinGroupRequest, JoinGroupResponse};
 use crate::kafka::errors::ErrorCode;
@@ -30,7 +30,7 @@ impl Handler for JoinGroup {
     const VERSIONS: RangeInclusive<i16> = 0..=9;
 
     async fn handle(context: &Context, request: JoinGroupRequest) -> JoinGroupResponse {
-        let (group, member) = (request.group_id.clone(), request.member_id.clone());
+        let member = request.member_id.clone();
         let Ok(uuid) = random::bytes() else {
             return refused(context, member, ErrorCode::UnknownServerError);
         };
@@ -39,7 +39,7 @@ impl Handler for JoinGroup {
             member: request.member_id,
             instance: request.group_instance_id,
             client_id: context.client_id.clone().unwrap_or_else(|| "".into()),
-            client_host: context.client_host(),
+            client_host: java_address(context.peer.ip()).into(),
             rebalance_timeout_ms: if context.version == 0 {
                 request.session_timeout_ms
             } else {
@@ -65,20 +65,25 @@ impl Handler for JoinGroup {
             },
             uuid,
         };
-        let event = Event::JoinGroup(Box::new(join));
-        match context.node.coordinators.request(&group, event).await {
-            Ok(Response::JoinGroup(joined)) => answer(context, joined),
-            Ok(_) => refused(context, member, ErrorCode::UnknownServerError),
+        match context.node.coordinators.join_group(join).await {
+            Ok(joined) => answer(context, joined),
             Err(error) => refused(context, member, ErrorCode::from(&error)),
         }
     }
 }
 
-fn refused(
-    context: &Context,
-    member_id: crate::kafka::codec::Str,
-    code: ErrorCode,
-) -> JoinGroupResponse {
+/// As `InetAddress.toString` prints an address without a name.
+fn java_address(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => format!("/{address}"),
+        IpAddr::V6(address) => {
+            let groups = address.segments().map(|group| format!("{group:x}"));
+            format!("/{}", groups.join(":"))
+        }
+    }
+}
+
+fn refused(context: &Context, member_id: Str, code: ErrorCode) -> JoinGroupResponse {
     let old = context.version < NULLABLE_PROTOCOL_FROM;
     JoinGroupResponse {
         error_code: code.code(),
@@ -110,5 +115,22 @@ fn answer(context: &Context, joined: response::JoinGroupResponse) -> JoinGroupRe
             })
             .collect(),
         ..JoinGroupResponse::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_as_java_shows_them() {
+        for (address, shown) in [
+            ("127.0.0.1", "/127.0.0.1"),
+            ("::ffff:10.0.0.7", "/10.0.0.7"),
+            ("::1", "/0:0:0:0:0:0:0:1"),
+            ("fe80::a0b:c", "/fe80:0:0:0:0:0:a0b:c"),
+        ] {
+            assert_eq!(java_address(address.parse().expect("an address")), shown);
+        }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{Event, LeaveGroup as Leave, LeavingMember};
-use duolog_coordinator::group::response::{LeftMember, Response};
+use duolog_coordinator::group::event::{LeaveGroup as Leave, LeavingMember};
+use duolog_coordinator::group::response::LeftMember;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::leave_group_response::MemberResponse;
@@ -23,7 +23,6 @@ impl Handler for LeaveGroup {
     const VERSIONS: RangeInclusive<i16> = 0..=5;
 
     async fn handle(context: &Context, request: LeaveGroupRequest) -> LeaveGroupResponse {
-        let group = request.group_id.clone();
         let members = if context.version < MANY_FROM {
             vec![LeavingMember { member: request.member_id, instance: None, reason: None }]
         } else {
@@ -37,13 +36,14 @@ impl Handler for LeaveGroup {
                 })
                 .collect()
         };
-        let event = Event::LeaveGroup(Leave { group: request.group_id, members });
-        let code = match context.node.coordinators.request(&group, event).await {
-            Ok(Response::LeaveGroup(left)) => return answer(context.version, left),
-            Ok(_) => ErrorCode::UnknownServerError,
-            Err(error) => ErrorCode::from(&error),
-        };
-        LeaveGroupResponse { error_code: code.code(), ..LeaveGroupResponse::default() }
+        let leave = Leave { group: request.group_id, members };
+        match context.node.coordinators.leave_group(leave).await {
+            Ok(left) => answer(context.version, left),
+            Err(error) => LeaveGroupResponse {
+                error_code: ErrorCode::from(&error).code(),
+                ..LeaveGroupResponse::default()
+            },
+        }
     }
 }
 

@@ -5,8 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{Event, ListGroups as List};
-use duolog_coordinator::group::response::Response;
+use duolog_coordinator::group::event::ListGroups as List;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::list_groups_response::ListedGroup;
@@ -23,20 +22,14 @@ impl Handler for ListGroups {
 
     async fn handle(context: &Context, request: ListGroupsRequest) -> ListGroupsResponse {
         let list = List { states: request.states_filter, types: request.types_filter };
-        let mut groups = Vec::new();
-        for answer in context.node.coordinators.request_all(&Event::ListGroups(list)).await {
-            match answer {
-                Ok(Response::ListGroups(listed)) => groups.extend(listed),
-                Ok(_) => {}
-                // A list that lacks some groups would pass for the whole.
-                Err(error) => {
-                    let error_code = ErrorCode::from(&error).code();
-                    return ListGroupsResponse { error_code, ..ListGroupsResponse::default() };
-                }
+        let listed = match context.node.coordinators.list_groups(list).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                let error_code = ErrorCode::from(&error).code();
+                return ListGroupsResponse { error_code, ..ListGroupsResponse::default() };
             }
-        }
-        groups.sort_by(|a, b| a.group.cmp(&b.group));
-        let groups = groups
+        };
+        let groups = listed
             .into_iter()
             .map(|group| ListedGroup {
                 group_id: group.group,

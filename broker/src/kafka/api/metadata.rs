@@ -104,7 +104,10 @@ async fn by_name(context: &Context, name: Str, may_create: bool) -> MetadataResp
 
 async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
     let topic = match &*name {
-        names::OFFSETS_TOPIC => return context.node.offsets_topic().await,
+        names::OFFSETS_TOPIC => {
+            let topic = context.node.coordinators.offsets_topic().await;
+            return topic.map_err(|error| ErrorCode::from(&error));
+        }
         names::TRANSACTIONS_TOPIC => return Err(ErrorCode::UnknownTopicOrPartition),
         _ => NewTopic {
             name,

@@ -85,9 +85,9 @@ pub struct Context {
 }
 
 impl Context {
-    /// The client's address as Java prints one.
-    pub(super) fn client_host(&self) -> Str {
-        format!("/{}", self.peer.ip()).into()
+    /// The client's own name for itself, empty if it has none.
+    pub(super) fn client(&self) -> &str {
+        self.client_id.as_deref().unwrap_or_default()
     }
 }
 

@@ -5,10 +5,12 @@
 
 use std::ops::RangeInclusive;
 
+use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{
-    Event, OffsetCommit as Commit, PartitionCommit, TopicCommit, UnknownGroup,
+    OffsetCommit as Commit, PartitionCommit, TopicCommit, UnknownGroup,
 };
-use duolog_coordinator::group::response::{CommittedTopic, Response};
+use duolog_coordinator::group::response::CommittedTopic;
+use duolog_log_core::ids::TopicId;
 
 use super::{Context, Handler};
 use crate::controller::image::{Image, Topic};
@@ -27,12 +29,6 @@ const TOPIC_ID_FROM: i16 = 10;
 /// First version that answers GROUP_ID_NOT_FOUND.
 const NOT_FOUND_FROM: i16 = 9;
 
-/// A topic of the request: what goes to the coordinator, and what is refused before.
-struct Split {
-    answer: OffsetCommitResponseTopic,
-    commit: Option<TopicCommit>,
-}
-
 impl Handler for OffsetCommit {
     type Request = OffsetCommitRequest;
     type Response = OffsetCommitResponse;
@@ -40,13 +36,15 @@ impl Handler for OffsetCommit {
 
     async fn handle(context: &Context, request: OffsetCommitRequest) -> OffsetCommitResponse {
         let image = context.node.controller.image().clone();
-        let mut splits: Vec<Split> =
-            request.topics.into_iter().map(|topic| split(context.version, &image, topic)).collect();
-        let topics: Vec<TopicCommit> =
-            splits.iter_mut().filter_map(|split| split.commit.take()).collect();
-        if !topics.is_empty() {
-            let group = request.group_id.clone();
-            let event = Event::OffsetCommit(Commit {
+        let mut commits = Vec::with_capacity(request.topics.len());
+        let mut topics = Vec::with_capacity(request.topics.len());
+        for topic in request.topics {
+            let (commit, answer) = check(context.version, &image, topic);
+            commits.extend(commit);
+            topics.push(answer);
+        }
+        if !commits.is_empty() {
+            let commit = Commit {
                 group: request.group_id,
                 member: request.member_id,
                 instance: request.group_instance_id,
@@ -57,16 +55,12 @@ impl Handler for OffsetCommit {
                 } else {
                     UnknownGroup::NotFound
                 },
-                topics: topics.clone(),
-            });
-            let committed = match context.node.coordinators.request(&group, event).await {
-                Ok(Response::OffsetCommit(committed)) => Ok(committed),
-                Ok(_) => Err(ErrorCode::UnknownServerError),
-                Err(error) => Err(ErrorCode::from(&error)),
+                topics: commits,
             };
-            join(&mut splits, &topics, committed);
+            let committed =
+                context.node.coordinators.commit_offsets(context.client(), commit).await;
+            fill(&mut topics, committed);
         }
-        let topics = splits.into_iter().map(|split| split.answer).collect();
         OffsetCommitResponse { topics, ..OffsetCommitResponse::default() }
     }
 }
@@ -84,14 +78,16 @@ fn find<'a>(
     }
 }
 
-fn split(version: i16, image: &Image, asked: OffsetCommitRequestTopic) -> Split {
+/// What of a topic goes to the coordinator; and its answer, in which the partitions that go there
+/// have no error yet.
+fn check(
+    version: i16,
+    image: &Image,
+    asked: OffsetCommitRequestTopic,
+) -> (Option<TopicCommit>, OffsetCommitResponseTopic) {
     let found = find(version, image, &asked);
-    let mut answer = OffsetCommitResponseTopic {
-        name: asked.name,
-        topic_id: asked.topic_id,
-        partitions: Vec::with_capacity(asked.partitions.len()),
-    };
     let mut commits = Vec::with_capacity(asked.partitions.len());
+    let mut partitions = Vec::with_capacity(asked.partitions.len());
     for partition in asked.partitions {
         let partition_index = partition.partition_index;
         let code = match found {
@@ -108,45 +104,38 @@ fn split(version: i16, image: &Image, asked: OffsetCommitRequestTopic) -> Split 
             Err(code) => code,
         };
         let error_code = code.code();
-        answer.partitions.push(OffsetCommitResponsePartition { partition_index, error_code });
+        partitions.push(OffsetCommitResponsePartition { partition_index, error_code });
     }
     let commit = found.ok().filter(|_| !commits.is_empty()).map(|topic| TopicCommit {
         topic: topic.name.clone(),
-        topic_id: if version >= TOPIC_ID_FROM { topic.id } else { Default::default() },
+        // As in Kafka, a position knows the topic's id only if the client did.
+        topic_id: if version >= TOPIC_ID_FROM { topic.id } else { TopicId::ZERO },
         partitions: commits,
     });
-    Split { answer, commit }
+    let answer =
+        OffsetCommitResponseTopic { name: asked.name, topic_id: asked.topic_id, partitions };
+    (commit, answer)
 }
 
-/// Puts the coordinator's word for each partition in its place.
-fn join(
-    splits: &mut [Split],
-    asked: &[TopicCommit],
-    committed: Result<Vec<CommittedTopic>, ErrorCode>,
+/// Gives each partition without an error the coordinator's word for it; those come in the order
+/// asked.
+fn fill(
+    topics: &mut [OffsetCommitResponseTopic],
+    committed: Result<Vec<CommittedTopic>, GroupError>,
 ) {
-    let codes = asked.iter().enumerate().map(|(at, topic)| {
-        let answered = committed.as_ref().map(|topics| topics.get(at));
-        let code = |partition: i32| match answered {
-            Err(code) => *code,
-            Ok(None) => ErrorCode::UnknownServerError,
-            Ok(Some(topic)) => topic
-                .partitions
-                .iter()
-                .find(|result| result.partition == partition)
-                .and_then(|result| result.error.as_ref())
-                .map_or(ErrorCode::None, ErrorCode::from),
-        };
-        topic.partitions.iter().map(|one| (one.partition, code(one.partition))).collect::<Vec<_>>()
-    });
-    let sent = |split: &&mut Split| {
-        split.answer.partitions.iter().any(|partition| partition.error_code == 0)
-    };
-    for (split, codes) in splits.iter_mut().filter(sent).zip(codes) {
-        for (partition, code) in codes {
-            let places = split.answer.partitions.iter_mut();
-            for place in places.filter(|place| place.partition_index == partition) {
-                place.error_code = code.code();
+    let open = topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+    let open = open.filter(|partition| partition.error_code == ErrorCode::None.code());
+    match committed {
+        Ok(committed) => {
+            let results = committed.into_iter().flat_map(|topic| topic.partitions);
+            for (partition, result) in open.zip(results) {
+                let code = result.error.as_ref().map_or(ErrorCode::None, ErrorCode::from);
+                partition.error_code = code.code();
             }
+        }
+        Err(error) => {
+            let error_code = ErrorCode::from(&error).code();
+            open.for_each(|partition| partition.error_code = error_code);
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{Event, OffsetFetch as Fetch, TopicFetch};
-use duolog_coordinator::group::response::{FetchedOffset, FetchedTopic, Response};
+use duolog_coordinator::group::event::{OffsetFetch as Fetch, TopicFetch};
+use duolog_coordinator::group::response::{FetchedOffset, FetchedTopic};
 use duolog_log_core::ids::TopicId;
 
 use super::{Context, Handler};
@@ -55,12 +55,8 @@ async fn fetch(
     group: Str,
     topics: Option<Vec<TopicFetch>>,
 ) -> Result<Vec<FetchedTopic>, ErrorCode> {
-    let event = Event::OffsetFetch(Fetch { group: group.clone(), topics });
-    match context.node.coordinators.request(&group, event).await {
-        Ok(Response::OffsetFetch(topics)) => Ok(topics),
-        Ok(_) => Err(ErrorCode::UnknownServerError),
-        Err(error) => Err(ErrorCode::from(&error)),
-    }
+    let fetched = context.node.coordinators.fetch_offsets(Fetch { group, topics }).await;
+    fetched.map_err(|error| ErrorCode::from(&error))
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {

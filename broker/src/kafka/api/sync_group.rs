@@ -3,8 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use duolog_coordinator::group::event::{Event, SyncGroup as Sync};
-use duolog_coordinator::group::response::Response;
+use duolog_coordinator::group::event::SyncGroup as Sync;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::{SyncGroupRequest, SyncGroupResponse};
@@ -13,14 +12,16 @@ use crate::kafka::errors::ErrorCode;
 /// The API.
 pub(super) struct SyncGroup;
 
+/// First version that must name protocol type and protocol, though the fields may be null (KIP-559).
+const PROTOCOL_FROM: i16 = 5;
+
 impl Handler for SyncGroup {
     type Request = SyncGroupRequest;
     type Response = SyncGroupResponse;
     const VERSIONS: RangeInclusive<i16> = 0..=5;
 
     async fn handle(context: &Context, request: SyncGroupRequest) -> SyncGroupResponse {
-        let group = request.group_id.clone();
-        let event = Event::SyncGroup(Sync {
+        let sync = Sync {
             group: request.group_id,
             member: request.member_id,
             instance: request.group_instance_id,
@@ -32,19 +33,23 @@ impl Handler for SyncGroup {
                 .into_iter()
                 .map(|assigned| (assigned.member_id, assigned.assignment))
                 .collect(),
-        });
-        let code = match context.node.coordinators.request(&group, event).await {
-            Ok(Response::SyncGroup(synced)) => {
-                return SyncGroupResponse {
-                    protocol_type: synced.protocol_type,
-                    protocol_name: synced.protocol,
-                    assignment: synced.assignment,
-                    ..SyncGroupResponse::default()
-                };
-            }
-            Ok(_) => ErrorCode::UnknownServerError,
-            Err(error) => ErrorCode::from(&error),
         };
-        SyncGroupResponse { error_code: code.code(), ..SyncGroupResponse::default() }
+        let has_protocol = sync.protocol_type.is_some() && sync.protocol.is_some();
+        if context.version >= PROTOCOL_FROM && !has_protocol {
+            return refused(ErrorCode::InconsistentGroupProtocol);
+        }
+        match context.node.coordinators.sync_group(context.client(), sync).await {
+            Ok(synced) => SyncGroupResponse {
+                protocol_type: synced.protocol_type,
+                protocol_name: synced.protocol,
+                assignment: synced.assignment,
+                ..SyncGroupResponse::default()
+            },
+            Err(error) => refused(ErrorCode::from(&error)),
+        }
     }
+}
+
+fn refused(code: ErrorCode) -> SyncGroupResponse {
+    SyncGroupResponse { error_code: code.code(), ..SyncGroupResponse::default() }
 }

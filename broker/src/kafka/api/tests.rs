@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 mod admin_cases;
 mod api_versions;
+mod groups;
 
 /// A node that listens nowhere, and its data.
 struct Served {

@@ -1,0 +1,82 @@
+//! What a coordinator decided, on its way into the log.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use duolog_coordinator::error::AppendError;
+use duolog_coordinator::runtime::AppendId;
+use duolog_coordinator::shard::RecordBytes;
+use duolog_log_core::log::{AppendOrigin, LogError};
+use duolog_log_core::record::{BatchBuilder, BatchParams, NewRecord, RecordError, TimestampType};
+use duolog_log_core::replication::partition::{Acks, ReplicationError};
+
+use crate::partitions::Partition;
+use crate::partitions::append::{self, Appended, Flush, Payload};
+
+/// One append that a runtime asked for.
+#[derive(Debug)]
+pub(super) struct OpenAppend {
+    pub(super) id: AppendId,
+    pub(super) records: Vec<RecordBytes>,
+    /// CreateTime of the records, milliseconds since 1970.
+    pub(super) timestamp_ms: i64,
+}
+
+/// Writes the records as one batch; returns once every replica in sync has it.
+///
+/// Errors: whether anything was appended then, the partition's log end tells.
+pub(super) async fn write(
+    partition: &Arc<Partition>,
+    append: &OpenAppend,
+) -> Result<Appended, AppendError> {
+    let (bytes, record_count) = encode(append).map_err(|_| AppendError::TooLarge)?;
+    let size = bytes.len();
+    if size > usize::try_from(partition.config().max_message_bytes).unwrap_or_default() {
+        return Err(AppendError::TooLarge);
+    }
+    let payload = Payload::Batch {
+        bytes,
+        record_count,
+        timestamp_type: TimestampType::CreateTime,
+        max_timestamp: append.timestamp_ms,
+        origin: AppendOrigin::Coordinator,
+    };
+    let answer = partition.append(payload, size, Acks::All, Flush::Topic).await;
+    let answer = answer.map_err(|error| refusal(&error))?;
+    answer.await.map_err(|_| AppendError::NotLeader)?.map_err(|error| refusal(&error))
+}
+
+fn encode(append: &OpenAppend) -> Result<(BytesMut, i32), RecordError> {
+    let mut builder = BatchBuilder::new(BatchParams::default());
+    for record in &append.records {
+        builder.append(&NewRecord {
+            timestamp: append.timestamp_ms,
+            key: Some(&record.key),
+            value: record.value.as_deref(),
+            headers: &[],
+        })?;
+    }
+    let record_count = builder.record_count();
+    Ok((builder.finish_uncompressed()?, record_count))
+}
+
+/// What a partition's refusal means to a coordinator.
+fn refusal(error: &append::AppendError) -> AppendError {
+    use append::AppendError as Error;
+    match error {
+        Error::Log(LogError::BatchLargerThanSegment { .. }) | Error::RecordTooLarge { .. } => {
+            AppendError::TooLarge
+        }
+        Error::Replication(ReplicationError::NotEnoughReplicas { .. })
+        | Error::NotEnoughReplicasAfterAppend => AppendError::NotEnoughReplicas,
+        Error::Replication(
+            ReplicationError::NotLeader { .. }
+            | ReplicationError::FencedLeaderEpoch { .. }
+            | ReplicationError::UnknownLeaderEpoch { .. }
+            | ReplicationError::UnknownReplica(_),
+        )
+        | Error::Deleted
+        | Error::Stopping => AppendError::NotLeader,
+        Error::Log(_) | Error::Busy | Error::Gate => AppendError::Storage,
+    }
+}

@@ -1,0 +1,86 @@
+//! What all coordinators of a node have in common.
+
+use std::sync::{Arc, OnceLock};
+
+use duolog_coordinator::group::config::{GroupConfig, RocketMqListing};
+use duolog_coordinator::group::response::Notice;
+use duolog_coordinator::time::Now;
+use duolog_log_core::event::Events;
+use tokio::runtime::Handle;
+
+use super::rocketmq::NoticeSink;
+use super::timer::Timer;
+use crate::clock;
+use crate::config::{Config, GroupListing};
+use crate::controller::Controller;
+use crate::data_dir::DataDir;
+
+/// Shared by all shards.
+pub(super) struct Env {
+    pub(super) config: GroupConfig,
+    pub(super) events: Arc<Events>,
+    pub(super) controller: Arc<Controller>,
+    pub(super) data_dir: Arc<DataDir>,
+    pub(super) timer: Timer,
+    pub(super) notices: OnceLock<Arc<dyn NoticeSink>>,
+    /// Where appends and loads run.
+    pub(super) handle: Handle,
+}
+
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Env").finish_non_exhaustive()
+    }
+}
+
+impl Env {
+    pub(super) fn new(
+        config: &Config,
+        controller: Arc<Controller>,
+        data_dir: Arc<DataDir>,
+        events: Arc<Events>,
+    ) -> Self {
+        Self {
+            config: group_config(config),
+            events,
+            controller,
+            data_dir,
+            timer: Timer::default(),
+            notices: OnceLock::new(),
+            handle: Handle::current(),
+        }
+    }
+
+    /// Takes a shard's news; must not lead back into a coordinator.
+    pub(super) fn tell(&self, notice: Notice) {
+        if let Some(sink) = self.notices.get() {
+            sink.accept(notice);
+        }
+    }
+}
+
+/// This process's clocks, read once per input.
+pub(super) fn now() -> Now {
+    Now { wall_ms: clock::now_ms(), tick_ms: clock::tick_ms() }
+}
+
+/// The node's settings in the coordinators' terms.
+fn group_config(config: &Config) -> GroupConfig {
+    let group = &config.group;
+    let ms = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
+    GroupConfig {
+        initial_rebalance_delay_ms: ms(group.initial_rebalance_delay_ms),
+        session_timeout_min_ms: ms(group.min_session_timeout_ms),
+        session_timeout_max_ms: ms(group.max_session_timeout_ms),
+        group_size_max: usize::try_from(group.max_size).unwrap_or_default(),
+        offset_metadata_max: usize::try_from(group.offset_metadata_max_bytes).unwrap_or_default(),
+        offsets_retention_ms: group.offsets_retention_ms,
+        offsets_retention_check_interval_ms: group.offsets_retention_check_interval_ms,
+        channel_expired_timeout_ms: config.rocketmq.channel_expired_timeout_ms,
+        rocketmq_listing: match config.group_listing {
+            GroupListing::Plain => RocketMqListing::Untyped,
+            GroupListing::Typed => RocketMqListing::Typed,
+        },
+        ..GroupConfig::default()
+    }
+}

@@ -1,0 +1,132 @@
+//! What Kafka's requests ask of a group, one function each.
+//!
+//! Errors, unless more is said, are the coordinator's refusals of the whole request, and
+//! `NotCoordinator` before there is a coordinator: the client looks for it, which makes one.
+
+use duolog_coordinator::error::GroupError;
+use duolog_coordinator::group::event::{
+    DeleteGroup, DescribeGroup, Event, Heartbeat, JoinGroup, LeaveGroup, ListGroups, OffsetCommit,
+    OffsetFetch, SyncGroup,
+};
+use duolog_coordinator::group::response::{
+    CommittedTopic, DescribedGroup, FetchedTopic, JoinGroupResponse, LeftMember, ListedGroup,
+    Response, SyncGroupResponse,
+};
+use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::Offset;
+
+use super::Coordinators;
+
+/// The value of an answer of the kind that its request has.
+macro_rules! answer_of {
+    ($answer:expr, $kind:pat => $value:expr) => {
+        match $answer? {
+            $kind => Ok($value),
+            other => unreachable!("a coordinator answers in kind, not with {other:?}"),
+        }
+    };
+}
+
+impl Coordinators {
+    /// JoinGroup; answered when the rebalance is through. Gate `group.join`.
+    pub async fn join_group(&self, join: JoinGroup) -> Result<JoinGroupResponse, GroupError> {
+        self.pass(GatePoint::GroupJoin, of_client(&join.client_id)).await?;
+        let group = join.group.clone();
+        let answer = self.ask(&group, Event::JoinGroup(Box::new(join))).await;
+        answer_of!(answer, Response::JoinGroup(joined) => joined)
+    }
+
+    /// SyncGroup; answered when the leader has assigned. Gate `group.sync`.
+    pub async fn sync_group(
+        &self,
+        client: &str,
+        sync: SyncGroup,
+    ) -> Result<SyncGroupResponse, GroupError> {
+        self.pass(GatePoint::GroupSync, of_client(client)).await?;
+        let group = sync.group.clone();
+        let answer = self.ask(&group, Event::SyncGroup(sync)).await;
+        answer_of!(answer, Response::SyncGroup(synced) => synced)
+    }
+
+    /// Heartbeat. Gate `group.heartbeat`.
+    pub async fn heartbeat(&self, client: &str, heartbeat: Heartbeat) -> Result<(), GroupError> {
+        self.pass(GatePoint::GroupHeartbeat, of_client(client)).await?;
+        let group = heartbeat.group.clone();
+        let answer = self.ask(&group, Event::Heartbeat(heartbeat)).await;
+        answer_of!(answer, Response::Heartbeat => ())
+    }
+
+    /// LeaveGroup: one answer for each member, in order.
+    pub async fn leave_group(&self, leave: LeaveGroup) -> Result<Vec<LeftMember>, GroupError> {
+        let group = leave.group.clone();
+        let answer = self.ask(&group, Event::LeaveGroup(leave)).await;
+        answer_of!(answer, Response::LeaveGroup(left) => left)
+    }
+
+    /// OffsetCommit: topics and partitions in the order asked. Gate `offset.commit.before`, at each
+    /// partition.
+    pub async fn commit_offsets(
+        &self,
+        client: &str,
+        commit: OffsetCommit,
+    ) -> Result<Vec<CommittedTopic>, GroupError> {
+        if !self.instruments.gates.is_idle() {
+            for topic in &commit.topics {
+                for partition in &topic.partitions {
+                    let subject = GateSubject {
+                        topic: Some(&topic.topic),
+                        partition: Some(partition.partition),
+                        offset: Some(Offset(partition.offset)),
+                        client: Some(client),
+                    };
+                    self.pass(GatePoint::OffsetCommitBefore, subject).await?;
+                }
+            }
+        }
+        let group = commit.group.clone();
+        let answer = self.ask(&group, Event::OffsetCommit(commit)).await;
+        answer_of!(answer, Response::OffsetCommit(committed) => committed)
+    }
+
+    /// OffsetFetch of one group: in the order asked, or all by name.
+    pub async fn fetch_offsets(&self, fetch: OffsetFetch) -> Result<Vec<FetchedTopic>, GroupError> {
+        let group = fetch.group.clone();
+        let answer = self.ask(&group, Event::OffsetFetch(fetch)).await;
+        answer_of!(answer, Response::OffsetFetch(fetched) => fetched)
+    }
+
+    /// ListGroups: the groups of all coordinators, by name.
+    ///
+    /// Errors: one of them is not ready. A list that lacks some groups would pass for the whole.
+    pub async fn list_groups(&self, list: ListGroups) -> Result<Vec<ListedGroup>, GroupError> {
+        let mut groups = Vec::new();
+        for answer in self.ask_all(&Event::ListGroups(list)).await {
+            let part: Result<Vec<_>, GroupError> =
+                answer_of!(answer, Response::ListGroups(listed) => listed);
+            groups.extend(part?);
+        }
+        groups.sort_by(|a, b| a.group.cmp(&b.group));
+        Ok(groups)
+    }
+
+    /// DescribeGroups, one of its groups.
+    pub async fn describe_group(
+        &self,
+        describe: DescribeGroup,
+    ) -> Result<DescribedGroup, GroupError> {
+        let group = describe.group.clone();
+        let answer = self.ask(&group, Event::DescribeGroup(describe)).await;
+        answer_of!(answer, Response::DescribeGroup(described) => described)
+    }
+
+    /// DeleteGroups, one of its groups.
+    pub async fn delete_group(&self, delete: DeleteGroup) -> Result<(), GroupError> {
+        let group = delete.group.clone();
+        let answer = self.ask(&group, Event::DeleteGroup(delete)).await;
+        answer_of!(answer, Response::DeleteGroup => ())
+    }
+}
+
+fn of_client(client: &str) -> GateSubject<'_> {
+    GateSubject { client: Some(client), ..GateSubject::default() }
+}

@@ -1,0 +1,111 @@
+//! Reading the groups of one partition from its log.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use duolog_coordinator::group::shard::GroupShard;
+use duolog_coordinator::runtime::Runtime;
+use duolog_log_core::ids::Offset;
+use duolog_log_core::log::{LogReader, ReadMinimum};
+use duolog_log_core::record::{DecodedBatch, Decompressor, SharedBatches};
+
+use crate::data_dir::DataDir;
+use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::partitions::Partition;
+use crate::partitions::append::AppendError;
+
+/// Bytes of a log read at a time.
+const READ_BYTES: usize = 1024 * 1024;
+
+/// Groups as the log has them.
+pub(super) struct Loaded {
+    /// Still loading.
+    pub(super) runtime: Runtime<GroupShard>,
+    /// The end of what was read: exclusive.
+    pub(super) log_end: i64,
+    /// At most `log_end`.
+    pub(super) high_watermark: i64,
+}
+
+/// Why groups could not be read.
+#[derive(Debug)]
+pub(super) enum LoadError {
+    /// The partition is, or the node soon will be.
+    Gone,
+    /// In words.
+    Unreadable(String),
+}
+
+/// Reads all of the log into `shard`. One that was never written is not opened for that.
+pub(super) async fn read(
+    partition: &Arc<Partition>,
+    data_dir: &Arc<DataDir>,
+    shard: GroupShard,
+) -> Result<Loaded, LoadError> {
+    let runtime = Runtime::loading(shard);
+    if !partition.was_opened() && !has_folder(partition, data_dir).await? {
+        return Ok(Loaded { runtime, log_end: 0, high_watermark: 0 });
+    }
+    let reader = partition.reader().await.map_err(|error| match error {
+        AppendError::Deleted | AppendError::Stopping => LoadError::Gone,
+        error => LoadError::Unreadable(error.to_string()),
+    })?;
+    let replayed = tokio::task::spawn_blocking(move || replay(&reader, runtime)).await;
+    let (runtime, log_end) =
+        replayed.map_err(|error| LoadError::Unreadable(error.to_string()))?.map_err(unreadable)?;
+    let high_watermark = partition.offsets().high_watermark.min(log_end);
+    Ok(Loaded { runtime, log_end, high_watermark })
+}
+
+fn unreadable(error: impl std::fmt::Display) -> LoadError {
+    LoadError::Unreadable(error.to_string())
+}
+
+async fn has_folder(partition: &Partition, data_dir: &Arc<DataDir>) -> Result<bool, LoadError> {
+    let (disk, dir) = (data_dir.disk().clone(), partition.dir());
+    let listed = tokio::task::spawn_blocking(move || disk.list(&dir)).await;
+    match listed.map_err(unreadable)? {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+/// Errors are in words.
+fn replay(
+    reader: &LogReader,
+    mut runtime: Runtime<GroupShard>,
+) -> Result<(Runtime<GroupShard>, i64), String> {
+    let mut decompressor = Decompressor::default();
+    let mut offset = reader.log_start_offset();
+    let end = reader.log_end_offset();
+    while offset < end {
+        let read = reader
+            .read(offset, READ_BYTES, end, ReadMinimum::OneBatch)
+            .map_err(|error| error.to_string())?;
+        for batch in read.pieces.into_iter().flat_map(SharedBatches::new) {
+            let (header, batch) = batch.map_err(|error| error.to_string())?;
+            if !header.is_control() {
+                let batch = DecodedBatch::decode(&batch, &mut decompressor, DECOMPRESSED_BYTES_MAX)
+                    .map_err(|error| error.to_string())?;
+                load_batch(&mut runtime, &batch);
+            }
+        }
+        if read.next_offset <= offset {
+            return Err(format!("the log ends at {offset} instead of {end}"));
+        }
+        offset = read.next_offset;
+    }
+    Ok((runtime, end))
+}
+
+fn load_batch(runtime: &mut Runtime<GroupShard>, batch: &DecodedBatch) {
+    for record in batch {
+        // Copies, for what a group keeps of a record must not hold on to all that was read with it.
+        let key = record.key.map(Bytes::copy_from_slice);
+        let value = record.value.map(Bytes::copy_from_slice);
+        if let Err(error) = runtime.load(Offset(record.offset), key.as_ref(), value.as_ref()) {
+            tracing::warn!(offset = record.offset, %error, "unreadable group record skipped");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How RocketMQ's requests reach a group's coordinator.
+//!
+//! Its clients know no coordinator that is not ready, so a request waits some seconds for the
+//! group's log to be read. The first heartbeat or commit of all creates `__consumer_offsets`.
+
+use std::sync::Arc;
+
+use duolog_coordinator::error::GroupError;
+use duolog_coordinator::group::event::{ChannelId, Event};
+use duolog_coordinator::group::image::GroupImage;
+use duolog_coordinator::group::response::{Notice, Response};
+use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::Offset;
+
+use super::{Coordinators, answered};
+
+/// Takes the news that coordinators tell without being asked.
+pub trait NoticeSink: Send + Sync {
+    /// Called in the order of each group's changes, from within its coordinator: must neither block
+    /// nor ask a coordinator.
+    fn accept(&self, notice: Notice);
+}
+
+impl Coordinators {
+    /// Says who hears of changes; once, before the first RocketMQ request.
+    pub fn set_notices(&self, sink: Arc<dyn NoticeSink>) {
+        // A second sink would be a second bridge; there is one.
+        let _ = self.env.notices.set(sink);
+    }
+
+    /// Whether the coordinators have their topic; else no group has a position or a member.
+    pub fn exist(&self) -> bool {
+        self.shards().is_some()
+    }
+
+    /// Has the group's coordinator decide `event`, and waits for the answer, which is the one of
+    /// the same name. Gates `group.heartbeat` and `offset.commit.before`.
+    ///
+    /// Errors: the coordinator's refusals; `CoordinatorNotAvailable` or `CoordinatorLoadInProgress`
+    /// if it is not ready within some seconds.
+    pub async fn request(&self, group: &str, event: Event) -> Result<Response, GroupError> {
+        if let Some((point, subject)) = gate_of(&event) {
+            self.pass(point, subject).await?;
+        }
+        answered(self.ready_shard(group).await?.submit(event)).await
+    }
+
+    /// Tells the group's coordinator something that nobody waits for. It has it before this
+    /// returns, in order with this thread's other calls for the group. Only before it has read its
+    /// log, or with a gate armed, is the event still on its way; too many on their way are dropped.
+    pub fn notify(self: &Arc<Self>, group: &str, event: Event) {
+        if self.instruments.gates.is_idle()
+            && let Ok(shard) = self.shard(group)
+            && shard.is_serving()
+        {
+            return shard.notify(event);
+        }
+        let Ok(room) = self.on_their_way.clone().try_acquire_owned() else {
+            return tracing::debug!(group, ?event, "dropped: too much waits for the coordinators");
+        };
+        let (coordinators, group) = (self.clone(), group.to_owned());
+        self.env.handle.spawn(async move {
+            if let Err(error) = coordinators.request(&group, event).await {
+                tracing::debug!(group, %error, "unanswered request refused");
+            }
+            drop(room);
+        });
+    }
+
+    /// A RocketMQ connection has closed: its members leave. Does not wait.
+    pub fn channel_closed(&self, channel: ChannelId) {
+        let shards = self.shards.load_full();
+        for shard in shards.iter().flat_map(|shards| &shards.all) {
+            shard.notify(Event::ChannelClosed(channel));
+        }
+    }
+
+    /// Shows every group of both protocols as the logs have it, as far as they were read; one
+    /// coordinator after the other, so not as of one moment.
+    pub fn for_each_group(&self, mut show: impl FnMut(&str, &GroupImage)) {
+        let shards = self.shards.load_full();
+        for shard in shards.iter().flat_map(|shards| &shards.all) {
+            shard.read(|groups| groups.images().for_each(|(group, image)| show(group, image)));
+        }
+    }
+}
+
+/// The gate that stands in the way of an event.
+fn gate_of(event: &Event) -> Option<(GatePoint, GateSubject<'_>)> {
+    match event {
+        Event::ConsumerHeartbeat(heartbeat) => {
+            let client = Some(&*heartbeat.client.id);
+            Some((GatePoint::GroupHeartbeat, GateSubject { client, ..GateSubject::default() }))
+        }
+        Event::CommitQueueOffset(commit) => {
+            let subject = GateSubject {
+                topic: Some(&commit.topic),
+                partition: Some(commit.queue),
+                offset: Some(Offset(commit.offset)),
+                client: None,
+            };
+            Some((GatePoint::OffsetCommitBefore, subject))
+        }
+        _ => None,
+    }
+}
