@@ -1,4 +1,5 @@
 //! The one integration binary.
 
+mod crash;
 mod layering;
 mod tidy;

@@ -5,6 +5,8 @@ pub mod wait;
 
 pub mod cluster;
 pub mod raw_client;
+pub mod raw_kafka;
+pub mod seed;
 pub mod stock;
 pub mod topics;
 

@@ -71,17 +71,22 @@ impl Connection {
 
     /// One Kafka request and its response.
     pub fn kafka<R: Request>(&mut self, version: i16, request: &R) -> anyhow::Result<R::Response> {
-        let correlation_id = self.send_kafka(version, request)?;
+        let sent = self.send_kafka(version, request)?;
+        let (correlation_id, response) = self.receive_kafka::<R>(version)?;
+        ensure!(correlation_id == sent, "answer to request {correlation_id} instead of {sent}");
+        Ok(response)
+    }
+
+    /// The next Kafka response, to a request of type `R` sent with `version`, behind its correlation id.
+    pub fn receive_kafka<R: Request>(
+        &mut self,
+        version: i16,
+    ) -> anyhow::Result<(i32, R::Response)> {
         let mut frame = self.receive_frame()?;
         let header = ResponseHeader::decode(&mut frame, R::Response::header_version(version))?;
-        ensure!(
-            header.correlation_id == correlation_id,
-            "answer to request {} instead of {correlation_id}",
-            header.correlation_id
-        );
         let response = R::Response::decode(&mut frame, version)?;
         ensure!(!frame.has_remaining(), "{} bytes behind the response", frame.remaining());
-        Ok(response)
+        Ok((header.correlation_id, response))
     }
 
     /// Sends one Kafka request and gives its correlation id.
