@@ -12,11 +12,19 @@ use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::raw_client::Connection;
 use kafka_protocol::messages::ApiVersionsRequest;
+use kafka_protocol::protocol::StrBytes;
 
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// Each listener must answer others within this, whatever is thrown at it.
 const BYSTANDER_LIMIT: Duration = Duration::from_secs(1);
 const MEMORY_GROWTH_MAX_KIB: u64 = 64 << 10;
+
+/// What a well-behaved client opens with.
+fn api_versions() -> ApiVersionsRequest {
+    ApiVersionsRequest::default()
+        .with_client_software_name(StrBytes::from_static_str("raw"))
+        .with_client_software_version(StrBytes::from_static_str("1"))
+}
 
 /// A node, a bystander on each listener, and the memory it had before.
 struct Attacked {
@@ -32,7 +40,7 @@ impl Attacked {
         let directory = tempfile::tempdir()?;
         let node = Launch::new(directory.path())?.start()?;
         let mut kafka = Connection::open(&node.kafka(), BYSTANDER_LIMIT)?;
-        kafka.kafka(3, &ApiVersionsRequest::default())?;
+        kafka.kafka(3, &api_versions())?;
         let broker = Connection::open(&node.broker(), BYSTANDER_LIMIT)?;
         let memory_kib = resident_kib(node.pid())?;
         Ok(Self { node, kafka, broker, memory_kib, _directory: directory })
@@ -42,7 +50,7 @@ impl Attacked {
     fn unharmed(&mut self, by: &str) -> anyhow::Result<()> {
         ensure!(self.node.lives(), "{by}: the process ended");
         self.kafka
-            .kafka(3, &ApiVersionsRequest::default())
+            .kafka(3, &api_versions())
             .with_context(|| format!("{by}: the Kafka bystander"))?;
         self.broker
             .remoting(28, &[], &[])

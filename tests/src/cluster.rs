@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use kafka_protocol::messages::ApiVersionsRequest;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -27,7 +27,7 @@ const PORTS_EACH: u16 = 8;
 const CLUSTER_INFO: i32 = 106;
 const RUNTIME_INFO: i32 = 28;
 
-/// The executable under test: `$DUOLOG_BIN`, or the workspace's own, built now if it is not fresh.
+/// The executable under test: `$TESTED_DUOLOG`, or the workspace's own, built now if it is not fresh.
 ///
 /// The build names the whole workspace, so that it has the features of `cargo test --workspace` and
 /// reuses what that has compiled.
@@ -37,7 +37,7 @@ pub fn executable() -> &'static Path {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    if let Some(path) = std::env::var_os("DUOLOG_BIN") {
+    if let Some(path) = std::env::var_os("TESTED_DUOLOG") {
         return Ok(path.into());
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
@@ -166,8 +166,14 @@ impl Launch {
         let output = File::options().create(true).append(true).open(&log)?;
         let child = self.command().stdout(output.try_clone()?).stderr(output).spawn()?;
         let mut node = Node { child, ports: self.ports, log };
-        wait::until("the node answers", START_LIMIT, || node.answers())
-            .with_context(|| node.log())?;
+        let answered = wait::until("the node answers", START_LIMIT, || {
+            // A process that ended answers no later either: this ends the wait.
+            Ok(match node.child.try_wait()? {
+                Some(status) => Err(anyhow!("the process ended with {status}")),
+                None => Ok(node.answers()?),
+            })
+        });
+        answered.and_then(|outcome| outcome).with_context(|| node.log())?;
         Ok(node)
     }
 }
@@ -215,10 +221,7 @@ impl Node {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn answers(&mut self) -> anyhow::Result<()> {
-        if let Some(status) = self.child.try_wait()? {
-            bail!("the process ended with {status}");
-        }
+    fn answers(&self) -> anyhow::Result<()> {
         let limit = Duration::from_secs(1);
         Connection::open(&self.kafka(), limit)?.kafka(0, &ApiVersionsRequest::default())?;
         Connection::open(&self.namesrv(), limit)?.remoting(CLUSTER_INFO, &[], &[])?;

@@ -10,7 +10,7 @@ use kafka_protocol::messages::{
 };
 use kafka_protocol::protocol::Decodable;
 
-use super::{Attacked, LIMIT};
+use super::{Attacked, LIMIT, api_versions};
 
 const TOPIC: &str = "malformed";
 const CORRUPT_MESSAGE: i16 = 2;
@@ -76,7 +76,7 @@ fn a_newer_api_versions_is_answered_in_version_0() {
         assert_eq!(body.error_code, UNSUPPORTED_VERSION);
         let own = body.api_keys.iter().find(|api| api.api_key == 18).unwrap();
         assert_eq!((own.min_version, own.max_version), (0, 4));
-        let retried = connection.kafka(3, &ApiVersionsRequest::default()).unwrap();
+        let retried = connection.kafka(3, &api_versions()).unwrap();
         assert_eq!(retried.error_code, 0);
     }
     for (key, version) in [(999, 0), (3, 99), (-1, 0)] {
@@ -167,7 +167,7 @@ fn acks_0_is_not_answered_and_the_rest_keeps_its_order() {
     connection.send_kafka(7, &silent).unwrap();
     let metadata = connection.send_kafka(9, &MetadataRequest::default()).unwrap();
     let produce = connection.send_kafka(7, &loud).unwrap();
-    let versions = connection.send_kafka(3, &ApiVersionsRequest::default()).unwrap();
+    let versions = connection.send_kafka(3, &api_versions()).unwrap();
 
     assert_eq!(connection.receive_kafka::<MetadataRequest>(9).unwrap().0, metadata);
     let (id, answer): (i32, ProduceResponse) =
@@ -192,7 +192,7 @@ fn a_failed_acks_0_closes_the_connection() {
     for (name, request) in rows {
         let mut connection = Connection::open(&attacked.node.kafka(), LIMIT).unwrap();
         connection.send_kafka(7, &request).unwrap();
-        connection.send_kafka(3, &ApiVersionsRequest::default()).unwrap();
+        connection.send_kafka(3, &api_versions()).unwrap();
         assert!(connection.closed_by_peer().unwrap(), "{name}");
     }
     assert_eq!(end_offset(&mut reader).unwrap(), 0);
