@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
 use duolog_log_core::ids::{ProducerEpoch, ProducerId};
 use duolog_log_core::record::{
@@ -18,8 +18,8 @@ use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::produce_response::PartitionProduceResponse;
 use kafka_protocol::messages::{
-    CreateTopicsRequest, FetchRequest, GroupId, InitProducerIdRequest, OffsetCommitRequest,
-    OffsetFetchRequest, ProduceRequest, ProduceResponse, TopicName,
+    CreateTopicsRequest, FetchRequest, FindCoordinatorRequest, GroupId, InitProducerIdRequest,
+    OffsetCommitRequest, OffsetFetchRequest, ProduceRequest, ProduceResponse, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -62,7 +62,9 @@ pub fn create_topic(
 pub fn init_producer_id(
     connection: &mut Connection,
 ) -> anyhow::Result<(ProducerId, ProducerEpoch)> {
-    let request = InitProducerIdRequest::default().with_transaction_timeout_ms(60_000);
+    let request = InitProducerIdRequest::default()
+        .with_transactional_id(None)
+        .with_transaction_timeout_ms(60_000);
     let response = connection.kafka(4, &request)?;
     ensure!(response.error_code == 0, "InitProducerId: error {}", response.error_code);
     Ok((ProducerId(response.producer_id.0), ProducerEpoch(response.producer_epoch)))
@@ -83,7 +85,11 @@ pub fn produce(topic: &str, partition: i32, acks: i16, records: Bytes) -> Produc
     let data = PartitionProduceData::default().with_index(partition).with_records(Some(records));
     let topic =
         TopicProduceData::default().with_name(topic_name(topic)).with_partition_data(vec![data]);
-    ProduceRequest::default().with_acks(acks).with_timeout_ms(10_000).with_topic_data(vec![topic])
+    ProduceRequest::default()
+        .with_transactional_id(None)
+        .with_acks(acks)
+        .with_timeout_ms(10_000)
+        .with_topic_data(vec![topic])
 }
 
 /// The one partition's part of a Produce answer.
@@ -149,6 +155,18 @@ pub fn values(
     }
 }
 
+/// Asks for a group's coordinator, as every client does first; the first question creates `__consumer_offsets`.
+pub fn find_coordinator(connection: &mut Connection, group: &str) -> anyhow::Result<()> {
+    let request = FindCoordinatorRequest::default()
+        .with_key(StrBytes::from_string(group.to_owned()))
+        .with_key_type(0);
+    wait::until("the group's coordinator", COORDINATOR_LIMIT, || {
+        let response = connection.kafka(3, &request)?;
+        ensure!(response.error_code == 0, "FindCoordinator: error {}", response.error_code);
+        Ok(())
+    })
+}
+
 /// Commits a position for a group without members, waiting while its coordinator starts.
 pub fn commit_offset(
     connection: &mut Connection,
@@ -167,18 +185,22 @@ pub fn commit_offset(
     let request = OffsetCommitRequest::default()
         .with_group_id(GroupId(StrBytes::from_string(group.to_owned())))
         .with_generation_id_or_member_epoch(-1)
+        .with_group_instance_id(None)
         .with_topics(vec![topic]);
-    wait::until("the group's coordinator", COORDINATOR_LIMIT, || {
+    let commit = |connection: &mut Connection| -> anyhow::Result<i16> {
         let response = connection.kafka(OFFSET_COMMIT_VERSION, &request)?;
         let topic = response.topics.first().context("a topic in the answer")?;
-        let code = topic.partitions.first().context("a partition in the answer")?.error_code;
-        ensure!(!COORDINATOR_STARTS.contains(&code), "OffsetCommit: error {code}");
-        Ok(code)
-    })
-    .and_then(|code| {
-        ensure!(code == 0, "OffsetCommit: error {code}");
-        Ok(())
-    })
+        Ok(topic.partitions.first().context("a partition in the answer")?.error_code)
+    };
+    let code = wait::until("the group's coordinator", COORDINATOR_LIMIT, || {
+        match commit(connection) {
+            Ok(code) if COORDINATOR_STARTS.contains(&code) => bail!("OffsetCommit: error {code}"),
+            // Done, refused for good, or disconnected: no later try changes that.
+            outcome => Ok(outcome),
+        }
+    })??;
+    ensure!(code == 0, "OffsetCommit: error {code}");
+    Ok(())
 }
 
 /// A group's position on partition 0, -1 when it has none, waiting while its coordinator starts.

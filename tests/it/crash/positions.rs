@@ -10,6 +10,7 @@ use super::{KAFKA_TOPIC, LIMIT, Load, ROCKETMQ_TOPIC};
 
 const QUERY_CONSUMER_OFFSET: i32 = 14;
 const UPDATE_CONSUMER_OFFSET: i32 = 15;
+const CREATE_GROUP: i32 = 200;
 
 enum Protocol {
     Kafka,
@@ -64,6 +65,14 @@ impl Positions {
             Protocol::Rocketmq => node.broker(),
         };
         let mut connection = Connection::open(&address, LIMIT)?;
+        match self.protocol {
+            Protocol::Kafka => raw_kafka::find_coordinator(&mut connection, self.group)?,
+            Protocol::Rocketmq => {
+                let group = format!(r#"{{"groupName":"{}"}}"#, self.group);
+                let answer = connection.remoting(CREATE_GROUP, &[], group.as_bytes())?;
+                ensure!(answer.code()? == 0, "{}", answer.header);
+            }
+        }
         wait::until("the first commit", LIMIT, || self.commit_on(&mut connection, offset))
     }
 
