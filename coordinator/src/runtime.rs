@@ -199,7 +199,7 @@ impl<S: Shard> Runtime<S> {
         self.flush(now);
     }
 
-    /// When [`Self::tick`] has something to do, on the steady clock.
+    /// When to call [`Self::tick`], on the steady clock. It may have nothing to do then.
     pub fn next_deadline(&self) -> Option<i64> {
         self.timers.next_deadline()
     }

@@ -11,7 +11,8 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { out: BytesMut::new() }
+        // Most keys and values are shorter.
+        Self { out: BytesMut::with_capacity(64) }
     }
 
     pub(super) fn finish(self) -> Bytes {

@@ -380,6 +380,20 @@ fn timers_fire_once_at_their_last_setting_in_order_of_time() {
     timers.change(TimerChange::Set("x", 5));
     timers.change(TimerChange::Cancel("x"));
     assert_eq!(timers.pop_due(100), None);
+    timers.change(TimerChange::Set("put off", 5));
+    timers.change(TimerChange::Set("y", 7));
+    timers.change(TimerChange::Set("put off", 8));
+    assert_eq!(timers.pop_due(6), None);
+    assert_eq!(timers.pop_due(100), Some("y"));
+    assert_eq!(timers.pop_due(7), None);
+    timers.change(TimerChange::Set("put off", 20));
+    timers.change(TimerChange::Set("put off", 9));
+    assert_eq!(timers.pop_due(100), Some("put off"));
+    assert_eq!((timers.pop_due(100), timers.next_deadline()), (None, None));
+    timers.change(TimerChange::Set("z", 5));
+    timers.change(TimerChange::Set("z", 9));
+    timers.change(TimerChange::Cancel("z"));
+    assert_eq!(timers.next_deadline(), None);
 }
 
 #[test]
