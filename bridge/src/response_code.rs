@@ -154,3 +154,6 @@ impl From<&BackendError> for ResponseCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,3 +31,6 @@ pub(crate) async fn get<B: Backend>(call: Call<B>) -> Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,3 +36,6 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let body = TopicStatsTable { topic_put_tps: 0.0, offsets };
     Ok(call.reply.ok().with_body(body.encode()))
 }
+
+#[cfg(test)]
+mod tests;

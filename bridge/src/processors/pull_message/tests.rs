@@ -559,5 +559,5 @@ async fn a_held_pull_is_small() {
         request: request(&[]),
     });
     let bytes = std::mem::size_of_val(&pull);
-    assert!(bytes <= 2048, "{bytes} bytes");
+    assert!(bytes <= 1536, "{bytes} bytes");
 }

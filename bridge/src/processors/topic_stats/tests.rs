@@ -1,0 +1,37 @@
+use crate::backend::Backend;
+use crate::fake::{Client, FakeBackend};
+
+#[tokio::test]
+async fn ends_and_last_writes() {
+    let backend = FakeBackend::new();
+    backend.change_topic("t1", |topic| {
+        (topic.partitions, topic.read_queues, topic.write_queues) = (3, 1, 2);
+    });
+    backend.write_tagged("t1", 0, &[("", "a")]);
+    backend.skip("t1", 0, 2);
+    backend.skip("t1", 1, 3);
+    backend.set_log_start("t1", 1, 3);
+    let stored = backend.now_ms();
+    let answer = Client::new(backend).call(202, &[("topic", "t1")], b"").await;
+    let row = |queue: i32, time: i64, max: i64, min: i64| {
+        format!(
+            "{{\"brokerName\":\"broker-a\",\"queueId\":{queue},\"topic\":\"t1\"}}:\
+             {{\"lastUpdateTimestamp\":{time},\"maxOffset\":{max},\"minOffset\":{min}}}"
+        )
+    };
+    assert_eq!(
+        String::from_utf8_lossy(&answer.body),
+        format!(
+            "{{\"offsetTable\":{{{},{}}},\"topicPutTps\":0.0}}",
+            row(0, stored, 3, 0),
+            row(1, 0, 3, 3)
+        ),
+        "the queues that either side sees; the time of the last message, not of a marker"
+    );
+}
+
+#[tokio::test]
+async fn a_topic_that_is_not_there() {
+    let answer = Client::new(FakeBackend::new()).call(202, &[("topic", "t1")], b"").await;
+    assert_eq!((answer.code, answer.remark.as_deref()), (17, Some("topic[t1] not exist")));
+}
