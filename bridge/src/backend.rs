@@ -29,6 +29,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use duolog_log_core::event::Events;
+use duolog_log_core::gate::{GatePoint, GateSubject};
 
 use crate::session::SessionId;
 
@@ -172,10 +174,32 @@ pub struct CommittedOffset {
     pub offset: i64,
 }
 
+/// What may go on after a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Passage {
+    /// As if there were no gate.
+    Go,
+    /// Nothing more happens, nobody is told.
+    Drop,
+    /// The request is refused.
+    Fail,
+}
+
 /// A node as the bridge sees it.
 pub trait Backend: Send + Sync + 'static {
     /// Wall clock, milliseconds since 1970.
     fn now_ms(&self) -> i64;
+
+    /// Where the node tells what happens; the bridge adds what happens at its doors.
+    fn events(&self) -> &Events;
+
+    /// Waits at a gate for as long as it says. One relaxed load when none is armed.
+    fn pass_gate(
+        &self,
+        point: GatePoint,
+        subject: GateSubject<'_>,
+    ) -> impl Future<Output = Passage> + Send;
 
     /// The configuration in force.
     fn config(&self) -> Arc<NodeConfig>;

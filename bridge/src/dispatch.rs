@@ -175,6 +175,7 @@ impl<B: Backend> Dispatcher<B> {
         }
         let reply = Reply::to(&request);
         let code = request.code;
+        tracing::trace!(code, opaque = request.opaque, peer = %session.peer(), "request");
         let Some(handler) = processors::handler::<B>(session.door(), code) else {
             let remark = format!(" request type {code} not supported");
             let refusal = Refusal::new(ResponseCode::REQUEST_CODE_NOT_SUPPORTED, remark);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
-use duolog_log_core::ids::TopicId;
+use duolog_log_core::event::{Event, EventSink, Events};
+use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::record::{
     BatchBuilder, BatchParams, DecodedBatch, Decompressor, Header, NewRecord,
 };
@@ -16,8 +18,9 @@ use tokio::sync::{mpsc, watch};
 use crate::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumeFromWhere,
     ConsumeType, ConsumerHeartbeat, Durability, GroupChange, GroupView, Member, MessageModel,
-    NewRecords, NodeConfig, PERM_READ, PERM_WRITE, PartitionView, ReadAnswer, ReadRequest, Result,
-    RuntimeCounters, SharedBatch, Stored, Subscription, SubscriptionGroup, Topic, TopicSpec, Wake,
+    NewRecords, NodeConfig, PERM_READ, PERM_WRITE, PartitionView, Passage, ReadAnswer, ReadRequest,
+    Result, RuntimeCounters, SharedBatch, Stored, Subscription, SubscriptionGroup, Topic,
+    TopicSpec, Wake,
 };
 use crate::dispatch::{Answer, BoxFuture, Dispatched, Dispatcher};
 use crate::remoting::{RemotingCommand, SerializeType};
@@ -30,6 +33,24 @@ pub(crate) struct FakeBackend {
     config: Arc<Mutex<Arc<NodeConfig>>>,
     now_ms: Arc<AtomicI64>,
     changed: Arc<watch::Sender<u64>>,
+    events: Arc<Events>,
+    told: Told,
+}
+
+/// What the node told: kind, topic and partition, offset, client, cause.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl EventSink for Told {
+    fn accept(&self, event: &Event) {
+        let place = event.topic.as_ref().zip(event.partition);
+        let place = place.map(|(topic, partition)| format!(" {topic}-{partition}"));
+        let offset = event.offset.map(|offset| format!(" @{offset}"));
+        let cause = event.cause.as_ref().map(|cause| format!(" {cause}"));
+        let client = event.client.as_deref().unwrap_or("nobody");
+        let [place, offset, cause] = [place, offset, cause].map(Option::unwrap_or_default);
+        self.0.lock().push(format!("{}{place}{offset} {client}{cause}", event.kind));
+    }
 }
 
 #[derive(Default)]
@@ -44,6 +65,7 @@ struct State {
     closed: Vec<SessionId>,
     appends: Vec<Durability>,
     append_answer: Option<Result<Stored>>,
+    gates: HashMap<GatePoint, Passage>,
     stopping: bool,
 }
 
@@ -81,7 +103,10 @@ pub(crate) fn config() -> NodeConfig {
 
 impl FakeBackend {
     pub(crate) fn new() -> Self {
+        let told = Told::default();
         Self {
+            events: Arc::new(Events::new(NodeId(1), Box::new(told.clone()))),
+            told,
             state: Arc::default(),
             config: Arc::new(Mutex::new(Arc::new(config()))),
             now_ms: Arc::new(AtomicI64::new(1_700_000_000_000)),
@@ -168,6 +193,21 @@ impl FakeBackend {
             notify: true,
         };
         self.consumer_heartbeat(heartbeat).await.expect("registered");
+    }
+
+    /// Listens from now on; see [`Self::told`].
+    pub(crate) fn listen(&self) {
+        self.events.listen();
+    }
+
+    /// What was told since the last call.
+    pub(crate) fn told(&self) -> Vec<String> {
+        std::mem::take(&mut self.told.0.lock())
+    }
+
+    /// What the gate at `point` does from now on.
+    pub(crate) fn arm(&self, point: GatePoint, passage: Passage) {
+        self.state.lock().gates.insert(point, passage);
     }
 
     /// What the next append is answered; a refused one stores nothing.
@@ -331,6 +371,14 @@ fn payloads(records: &NewRecords) -> Vec<(i64, Vec<u8>)> {
 impl Backend for FakeBackend {
     fn now_ms(&self) -> i64 {
         self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn events(&self) -> &Events {
+        &self.events
+    }
+
+    async fn pass_gate(&self, point: GatePoint, _subject: GateSubject<'_>) -> Passage {
+        self.state.lock().gates.get(&point).copied().unwrap_or(Passage::Go)
     }
 
     fn config(&self) -> Arc<NodeConfig> {

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
@@ -40,6 +40,7 @@ pub struct Session {
     peer: SocketAddr,
     outbox: Outbox,
     is_member: AtomicBool,
+    client_id: OnceLock<Arc<str>>,
 }
 
 impl Session {
@@ -59,6 +60,23 @@ impl Session {
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The client's id, once a heartbeat told it.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&str> {
+        self.client_id.get().map(AsRef::as_ref)
+    }
+
+    /// The client's id, or its address as long as that is all there is.
+    #[must_use]
+    pub fn client_name(&self) -> Arc<str> {
+        self.client_id.get().cloned().unwrap_or_else(|| Arc::from(self.peer.to_string()))
+    }
+
+    /// Remembers the client's id; a connection belongs to one client.
+    pub(crate) fn set_client_id(&self, client_id: &Arc<str>) {
+        self.client_id.get_or_init(|| Arc::clone(client_id));
     }
 
     /// Remembers that the close of this connection concerns a group.
@@ -86,8 +104,8 @@ impl Sessions {
     /// Registers a connection. `outbox` should hold a handful; what does not fit is dropped.
     pub fn open(&self, door: Door, peer: SocketAddr, outbox: Outbox) -> Arc<Session> {
         let id = SessionId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let is_member = AtomicBool::new(false);
-        let session = Arc::new(Session { id, door, peer, outbox, is_member });
+        let (is_member, client_id) = (AtomicBool::new(false), OnceLock::new());
+        let session = Arc::new(Session { id, door, peer, outbox, is_member, client_id });
         self.open.write().insert(id, Arc::clone(&session));
         session
     }

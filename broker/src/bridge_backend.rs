@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, CommittedOffset, ConsumerHeartbeat, Durability,
-    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, ReadAnswer, ReadRequest, Result,
-    RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, Passage, ReadAnswer,
+    ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -26,6 +26,8 @@ use duolog_coordinator::group::event::{
     QueryQueueOffset,
 };
 use duolog_coordinator::group::response::Response;
+use duolog_log_core::event::Events;
+use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::replication::partition::Acks;
 
 use self::batches::BatchCache;
@@ -33,6 +35,7 @@ use self::groups::Groups;
 pub use self::rates::Rates;
 use crate::clock;
 use crate::config::FlushDiskType;
+use crate::instruments;
 use crate::limits::DECODED_CACHE_BYTES;
 use crate::node::Node;
 use crate::partitions::append::{AppendError, Flush, Payload};
@@ -125,6 +128,18 @@ impl BridgeBackend {
 impl Backend for BridgeBackend {
     fn now_ms(&self) -> i64 {
         clock::now_ms()
+    }
+
+    fn events(&self) -> &Events {
+        &self.node.instruments.events
+    }
+
+    async fn pass_gate(&self, point: GatePoint, subject: GateSubject<'_>) -> Passage {
+        match self.node.instruments.pass(point, subject).await {
+            instruments::Passage::Go => Passage::Go,
+            instruments::Passage::Drop => Passage::Drop,
+            instruments::Passage::Fail => Passage::Fail,
+        }
     }
 
     fn config(&self) -> Arc<NodeConfig> {

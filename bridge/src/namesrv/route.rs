@@ -7,8 +7,12 @@
 //! Leaves out: the order configuration (`orderMessageEnable`, off in the original), static topics.
 //! Source: ClientRequestProcessor.getRouteInfoByTopic, RouteInfoManager.pickupTopicRouteData.
 
+use duolog_log_core::event::EventKind;
+use duolog_log_core::gate::GatePoint;
+
 use crate::backend::Backend;
 use crate::bodies::{BrokerData, JsonStyle, QueueData, TopicRouteData};
+use crate::processors::instruments::Spot;
 use crate::processors::rules::SEE_FAQ;
 use crate::processors::{Call, Outcome, Refusal};
 use crate::response_code::ResponseCode;
@@ -16,7 +20,8 @@ use crate::response_code::ResponseCode;
 /// MQVersion.V4_9_4: from here on clients read standard JSON.
 const STANDARD_JSON_SINCE: i32 = 401;
 
-pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
+pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    call.shared.pass(GatePoint::RouteQuery, &call.session, None).await?;
     let name: Option<&str> = call.request.optional_field("topic")?;
     let standard_only = call.request.optional_field("acceptStandardJsonOnly")?.unwrap_or(false);
     let Some(topic) = name.and_then(|name| call.shared.topic_or_template(name)) else {
@@ -26,6 +31,8 @@ pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
             format!("No topic route info in name server for the topic: {name}{SEE_FAQ}"),
         ));
     };
+    let spot = Spot { topic: &topic, queue_id: 0, offset: None };
+    call.shared.tell(EventKind::RouteQuery, &call.session, Some(spot), None);
     let config = call.backend().config();
     let route = TopicRouteData {
         queues: vec![QueueData {
@@ -35,7 +42,7 @@ pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
             perm: topic.perm,
             topic_sys_flag: topic.sys_flag,
         }],
-        brokers: vec![broker(call)],
+        brokers: vec![broker(&call)],
     };
     let is_standard = standard_only || call.request.version >= STANDARD_JSON_SINCE;
     let style = if is_standard { JsonStyle::Standard } else { JsonStyle::Fastjson };

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use duolog_log_core::event::EventKind;
 use parking_lot::Mutex;
 
 use super::{Call, Outcome, Refusal};
@@ -49,10 +50,12 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         address: call.session.peer(),
         session: call.session.id(),
     };
+    call.session.set_client_id(&client.client_id);
     let is_full = data.heartbeat_fingerprint == 0;
     let mut is_changed = is_full;
     for consumer in data.consumers {
         let group = consumer.group_name.clone();
+        call.shared.tell(EventKind::RocketmqHeartbeat, &call.session, None, Some(&group));
         is_changed |= call.shared.fingerprints.replace(&group, data.heartbeat_fingerprint);
         let without_subscriptions = !is_full && data.is_without_sub;
         let registered = register(&call, &client, consumer, without_subscriptions).await?;

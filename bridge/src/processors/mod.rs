@@ -11,6 +11,7 @@ mod delete_topic;
 mod filter;
 mod groups;
 mod heartbeat;
+pub(crate) mod instruments;
 mod pull_message;
 mod query_consumer_offset;
 mod queue_ends;
@@ -117,7 +118,7 @@ table! {
         later 100 PUT_KV_CONFIG => namesrv::kv_config::put,
         now 101 GET_KV_CONFIG => namesrv::kv_config::get,
         later 102 DELETE_KV_CONFIG => namesrv::kv_config::delete,
-        now 105 GET_ROUTEINFO_BY_TOPIC => namesrv::route::handle,
+        later 105 GET_ROUTEINFO_BY_TOPIC => namesrv::route::handle,
         now 106 GET_BROKER_CLUSTER_INFO => namesrv::cluster_info::handle,
         now 206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER => namesrv::topic_list::handle,
         now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,

@@ -24,6 +24,10 @@ mod look;
 
 use std::time::Duration;
 
+use duolog_log_core::event::EventKind;
+use duolog_log_core::gate::GatePoint;
+
+use super::instruments::Spot;
 use super::{Call, Refusal};
 use crate::backend::{Backend, NodeConfig};
 use crate::dispatch::Answer;
@@ -86,7 +90,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     let pull = Pull::new(&header);
     let mut target = admit::admit(&shared, session.peer(), &pull, &header).await?;
     // A held pull may last for minutes: its frame need not.
-    drop((session, request));
+    drop(request);
     let mut seen = look::look(&shared, &pull, &target, pull.offset).await?;
     if pull.has(FLAG_COMMIT_OFFSET) && pull.commit_offset >= 0 {
         let (group, queue_id) = (&pull.group, pull.queue_id);
@@ -98,6 +102,15 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     {
         seen = hold::hold(&shared, &pull, &mut target, time).await?;
     }
+    if let Status::Found(_) = seen.status {
+        let spot =
+            Spot { topic: &target.topic, queue_id: pull.queue_id, offset: Some(pull.offset) };
+        shared.pass(GatePoint::DeliverBefore, &session, Some(spot)).await?;
+        shared.tell(EventKind::Deliver, &session, Some(spot), None);
+    }
+    let next = Some(seen.next_offset);
+    let spot = Spot { topic: &target.topic, queue_id: pull.queue_id, offset: next };
+    shared.tell(EventKind::RocketmqPull, &session, Some(spot), Some(seen.status.name()));
     let head = reply
         .with_room(seen.code(pull.offset), 6, 160)
         .with_remark(seen.status.name())

@@ -14,6 +14,10 @@ mod unique_key;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use duolog_log_core::event::EventKind;
+use duolog_log_core::gate::GatePoint;
+
+use super::instruments::Spot;
 use super::rules::{self, DLQ_PREFIX, RETRY_PREFIX, SEE_FAQ};
 use super::{Call, Outcome, Refusal};
 use crate::backend::{
@@ -55,6 +59,8 @@ async fn store<B: Backend>(
         let topic = header.topic;
         return Err(no_permission(format!("Sending message to topic[{topic}] is forbidden.")));
     }
+    let (shared, session) = (&call.shared, &call.session);
+    shared.pass(GatePoint::ProduceReceived, session, None).await?;
     let name = redirected(call, header).await?;
     let sent = Sent::new(call, header, config)?;
     let (topic, queue_id) =
@@ -62,11 +68,16 @@ async fn store<B: Backend>(
     if topic.perm & PERM_WRITE == 0 {
         return Err(no_permission(format!("the topic[{name}] sending message is forbidden")));
     }
+    let spot = Spot { topic: &topic, queue_id, offset: None };
+    shared.tell(EventKind::ProduceReceived, session, Some(spot), None);
     let appended = call
         .backend()
         .append(&topic, queue_id, sent.records, sent.durability)
         .await
         .map_err(|error| append_refusal(error, config))?;
+    let spot = Spot { offset: Some(appended.base_offset), ..spot };
+    shared.pass(GatePoint::ProduceAckBefore, session, Some(spot)).await?;
+    shared.tell(EventKind::ProduceAcknowledged, session, Some(spot), None);
     let number = call.backend().partition(&topic, queue_id).unwrap_or_default().number;
     let ids = ids(config, number, appended.base_offset, sent.count)?;
     // Names and short values take 90 bytes; the ids of a batch may be long.
