@@ -17,6 +17,7 @@ use crate::storage::segment::Segment;
 
 mod active;
 mod append;
+mod append_time;
 pub mod config;
 pub mod error;
 mod flush;
@@ -31,6 +32,7 @@ mod tail;
 mod truncate;
 mod view;
 
+pub use append_time::TimeBoundary;
 pub use config::{CleanupPolicy, LogConfig, LogIdentity, OpenHint, Shutdown};
 pub use error::LogError;
 pub use flush::FlushPoint;
@@ -197,6 +199,7 @@ impl Log {
     pub fn close_clean(&mut self, now_ms: i64) -> Result<(), LogError> {
         self.check_writable()?;
         self.active.finish_times();
+        self.active.write_append_times(&*self.disk, self.log_end)?;
         if self.log_end > self.log_start {
             self.write_snapshot(self.log_end)?;
         }

@@ -1,5 +1,6 @@
 //! How a partition's log lies on a disk: Kafka's files, byte for byte, behind a port.
 
+pub(crate) mod append_times;
 pub mod checkpoint;
 pub mod disk;
 #[cfg(feature = "file")]
@@ -10,6 +11,7 @@ pub(crate) mod index;
 mod mmap;
 pub mod names;
 pub(crate) mod segment;
+pub(crate) mod side_file;
 pub(crate) mod snapshot;
 pub(crate) mod sparse;
 pub(crate) mod walk;

@@ -7,17 +7,22 @@ use std::sync::Arc;
 use super::{AbortedTxn, LogConfig, LogError};
 use crate::record::BatchHeader;
 use crate::record::batch::NO_TIMESTAMP;
+use crate::storage::append_times::{APPEND_TIMES, AppendTimeEntry, RecordedTimes};
 use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, DiskResult, OpenMode};
 use crate::storage::growing::GrowingList;
 use crate::storage::index::{Entry, OffsetEntry, TimeEntry, encode_all};
 use crate::storage::names::FileKind;
 use crate::storage::segment::{GrowingIndexes, LogHeads, Segment, SegmentParts};
+use crate::storage::side_file;
 use crate::storage::sparse::SparseIndexer;
 
 /// Index entries that wait in memory before they are written: index files follow the log, since
 /// they can be made anew from it.
 const PENDING_ENTRIES_MAX: usize = 512;
+
+/// Append times that wait before a flush writes them.
+const PENDING_TIMES_MAX: usize = 64;
 
 /// See the module.
 #[derive(Debug)]
@@ -36,6 +41,9 @@ pub(super) struct WrittenEntries {
     pub(super) offsets: usize,
     pub(super) times: usize,
     pub(super) aborted: usize,
+    pub(super) append_times: usize,
+    /// CRC-32C of the append times that are written.
+    pub(super) append_times_crc: u32,
 }
 
 impl Active {
@@ -59,7 +67,7 @@ impl Active {
             }
         }
         Ok(Self {
-            segment: Arc::new(Segment::growing(parts, GrowingIndexes::new())),
+            segment: Arc::new(Segment::growing(parts, GrowingIndexes::new(base_offset))),
             indexer: SparseIndexer::new(base_offset, interval),
             first_timestamp: None,
             created_ms: now_ms,
@@ -72,10 +80,12 @@ impl Active {
         parts: SegmentParts,
         heads: LogHeads,
         aborted: Vec<AbortedTxn>,
+        append_times: RecordedTimes,
         created_ms: i64,
         written: WrittenEntries,
     ) -> Self {
-        let mut indexes = GrowingIndexes::new();
+        let mut indexes = GrowingIndexes::new(heads.end_offset);
+        indexes.append_times = append_times;
         indexes.offsets = GrowingList::from_entries(heads.offsets);
         indexes.times = GrowingList::from_entries(heads.times);
         indexes.aborted = GrowingList::from_entries(aborted);
@@ -103,7 +113,11 @@ impl Active {
         let aborted = segment.aborted()?;
         let aborted = aborted.iter().filter(|txn| txn.last_offset < log_end).collect();
         let parts = SegmentParts { size, ..segment.parts() };
-        let active = Self::resume(parts, heads, aborted, now_ms, WrittenEntries::default());
+        let times = match segment.growing_indexes() {
+            Some(indexes) => indexes.append_times.cut(base_offset, log_end),
+            None => RecordedTimes::starting_at(log_end),
+        };
+        let active = Self::resume(parts, heads, aborted, times, now_ms, WrittenEntries::default());
         Ok((active, log_end))
     }
 
@@ -132,8 +146,8 @@ impl Active {
         self.segment.base_offset
     }
 
-    /// Takes in a batch that was written at `position`; not yet published.
-    pub(super) fn observe(&mut self, header: &BatchHeader, position: u64) {
+    /// Takes in a batch that was written at `position` at `now_ms`; not yet published.
+    pub(super) fn observe(&mut self, header: &BatchHeader, position: u64, now_ms: i64) {
         let (offset, time) = self.indexer.observe(header, position);
         let Some(indexes) = self.segment.growing_indexes() else { return };
         if let Some(entry) = offset {
@@ -143,6 +157,10 @@ impl Active {
             indexes.times.push(entry);
         }
         indexes.set_greatest(self.indexer.greatest());
+        let relative = header.base_offset.saturating_sub(self.segment.base_offset);
+        if let Ok(relative_offset) = u32::try_from(relative) {
+            indexes.append_times.record(relative_offset, now_ms);
+        }
         self.first_timestamp.get_or_insert(header.max_timestamp);
     }
 
@@ -197,6 +215,53 @@ impl Active {
         write_pending(disk, &path(times), &indexes.times, &mut written.times)?;
         let aborted = path(FileKind::TxnIndex);
         write_pending(disk, &aborted, &indexes.aborted, &mut written.aborted)
+    }
+}
+
+impl Active {
+    /// Whether so many append times wait that a flush should write them.
+    pub(super) fn has_many_times_pending(&self) -> bool {
+        self.segment.growing_indexes().is_some_and(|indexes| {
+            let recorded = indexes.append_times.entries.len();
+            recorded - self.written.append_times >= PENDING_TIMES_MAX
+        })
+    }
+
+    /// Lets no append be recorded earlier than in the segment before.
+    pub(super) fn follow_times(&self, before: &Self) {
+        let newest = before.segment.growing_indexes().and_then(|i| i.append_times.last_ms());
+        if let (Some(newest_ms), Some(indexes)) = (newest, self.segment.growing_indexes()) {
+            indexes.append_times.set_floor(newest_ms);
+        }
+    }
+
+    /// Writes the append times that wait, for a segment that ends at `end_offset`. What is lost of
+    /// them is made up from the batches.
+    pub(super) fn write_append_times(
+        &mut self,
+        disk: &dyn Disk,
+        end_offset: i64,
+    ) -> DiskResult<()> {
+        let segment = Arc::clone(&self.segment);
+        let Some(indexes) = segment.growing_indexes() else { return Ok(()) };
+        let (recorded, written) = (&indexes.append_times, &mut self.written);
+        let len = recorded.entries.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let path = segment.paths.of(FileKind::AppendTimeIndex);
+        let file = disk.open(&path, OpenMode::CreateIfMissing)?;
+        let pending = encode_all(recorded.entries.iter_from(written.append_times));
+        let at = side_file::HEADER_BYTES + written.append_times * AppendTimeEntry::BYTES;
+        file.write_at(at as u64, &[IoSlice::new(&pending)])?;
+        let crc = crc32c::crc32c_append(written.append_times_crc, &pending);
+        let covered = recorded.covered_from..end_offset;
+        let count = u32::try_from(len).unwrap_or(u32::MAX);
+        let header = side_file::header(APPEND_TIMES, covered, count, crc);
+        file.write_at(0, &[IoSlice::new(&header)])?;
+        written.append_times = len;
+        written.append_times_crc = crc;
+        Ok(())
     }
 }
 

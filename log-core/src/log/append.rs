@@ -295,7 +295,7 @@ impl Log {
         }
         let (mut chunks_changed, mut epochs_changed) = (ChunksChanged::No, false);
         for Staged { bytes, header, completed } in group.batches {
-            self.active.observe(&header, position);
+            self.active.observe(&header, position, now_ms);
             position += bytes.len() as u64;
             if let Some(txn) = completed.as_ref().and_then(aborted) {
                 self.active.observe_aborted(txn);

@@ -83,13 +83,19 @@ impl Log {
             return Ok(None);
         }
         self.active.write_indexes(&*self.disk)?;
+        if self.active.has_many_times_pending() {
+            self.active.write_append_times(&*self.disk, self.log_end)?;
+        }
         let mut logs: Vec<_> =
             self.unsynced.iter().map(|segment| Arc::clone(&segment.log)).collect();
         logs.push(Arc::clone(&self.active.segment.log));
-        let index_paths = |segment: &Arc<Segment>| {
-            let kinds = [FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::TxnIndex];
-            kinds.map(|kind| segment.paths.of(kind))
-        };
+        let kinds = [
+            FileKind::OffsetIndex,
+            FileKind::TimeIndex,
+            FileKind::TxnIndex,
+            FileKind::AppendTimeIndex,
+        ];
+        let index_paths = |segment: &Arc<Segment>| kinds.map(|kind| segment.paths.of(kind));
         let segments = self.unsynced.iter().chain([&self.active.segment]);
         let mut others: Vec<_> = segments.flat_map(index_paths).collect();
         others.extend(self.unsynced_snapshots.iter().map(|offset| {

@@ -25,6 +25,7 @@ use super::{
 use crate::ids::Offset;
 use crate::producers::Producers;
 use crate::replication::epochs::LeaderEpochs;
+use crate::storage::append_times::RecordedTimes;
 use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, OpenMode};
 use crate::storage::segment::{LogHeads, Segment, SegmentParts};
@@ -59,6 +60,7 @@ struct LastSegment {
     parts: SegmentParts,
     heads: LogHeads,
     aborted: Vec<AbortedTxn>,
+    append_times: RecordedTimes,
     written: WrittenEntries,
 }
 
@@ -194,8 +196,8 @@ impl Recovery {
         let Content { sealed: mut segments, last, mut producers } = content;
         let log_end = last.as_ref().map_or(log_start, |last| last.heads.end_offset);
         let active = match last {
-            Some(LastSegment { parts, heads, aborted, written }) => {
-                Active::resume(parts, heads, aborted, self.now_ms, written)
+            Some(LastSegment { parts, heads, aborted, append_times, written }) => {
+                Active::resume(parts, heads, aborted, append_times, self.now_ms, written)
             }
             None => {
                 self.names_changed += 1;

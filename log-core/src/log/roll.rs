@@ -64,8 +64,10 @@ impl Log {
         }
         self.active.finish_times();
         self.active.write_indexes(&*self.disk)?;
+        self.active.write_append_times(&*self.disk, self.log_end)?;
         self.write_snapshot(base_offset)?;
         let created = Active::create(&self.disk, &self.dir, base_offset, &self.config, now_ms)?;
+        created.follow_times(&self.active);
         let sealed = std::mem::replace(&mut self.active, created);
         self.names_changed += 1;
         if sealed.size() == 0 {

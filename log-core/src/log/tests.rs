@@ -16,6 +16,7 @@ use crate::record::{
 use crate::testing::mem_disk::MemDisk;
 
 mod append;
+mod append_time;
 mod crash;
 mod flush;
 mod read;

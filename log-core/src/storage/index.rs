@@ -169,8 +169,8 @@ impl<E: Entry> Entries<'_, E> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// The last entry for which `holds`, which must hold for a prefix of the entries.
-    pub(crate) fn last_where(&self, holds: impl Fn(&E) -> bool) -> Option<E> {
+    /// How many entries `holds` for, which must be a prefix of them.
+    pub(crate) fn count_where(&self, holds: impl Fn(&E) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -180,7 +180,12 @@ impl<E: Entry> Entries<'_, E> {
                 high = middle;
             }
         }
-        self.get(low.checked_sub(1)?)
+        low
+    }
+
+    /// The last entry for which `holds`; see [`Self::count_where`].
+    pub(crate) fn last_where(&self, holds: impl Fn(&E) -> bool) -> Option<E> {
+        self.get(self.count_where(holds).checked_sub(1)?)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = E> + '_ {

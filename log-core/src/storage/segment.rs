@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use bytes::Bytes;
+
+use super::append_times::RecordedTimes;
 use super::disk::{Disk, DiskError, DiskFile, DiskResult, MappedFile, OpenMode};
 use super::growing::GrowingList;
 use super::index::{Entries, Entry, OffsetEntry, TimeEntry};
@@ -19,9 +22,11 @@ use crate::record::batch::NO_TIMESTAMP;
 
 mod read;
 mod rebuild;
+mod times;
 
 pub(crate) use read::{ReadBounds, SegmentEnd};
 pub(crate) use rebuild::LogHeads;
+use times::SideEntries;
 
 /// See the module.
 #[derive(Debug)]
@@ -48,6 +53,9 @@ pub(crate) struct GrowingIndexes {
     pub(crate) offsets: GrowingList<OffsetEntry>,
     pub(crate) times: GrowingList<TimeEntry>,
     pub(crate) aborted: GrowingList<AbortedTxn>,
+    pub(crate) append_times: RecordedTimes,
+    /// Append times of what was there before they were recorded, made up when first asked for.
+    earlier_times: OnceLock<Bytes>,
     /// Last offset of the first batch with the greatest timestamp; below the base offset when no
     /// batch has one.
     greatest_offset: AtomicI64,
@@ -55,11 +63,14 @@ pub(crate) struct GrowingIndexes {
 }
 
 impl GrowingIndexes {
-    pub(crate) const fn new() -> Self {
+    /// Empty, for a segment whose appends are recorded from `end_offset` on.
+    pub(crate) const fn new(end_offset: i64) -> Self {
         Self {
             offsets: GrowingList::new(),
             times: GrowingList::new(),
             aborted: GrowingList::new(),
+            append_times: RecordedTimes::starting_at(end_offset),
+            earlier_times: OnceLock::new(),
             greatest_offset: AtomicI64::new(-1),
             greatest_timestamp: AtomicI64::new(NO_TIMESTAMP),
         }
@@ -77,8 +88,11 @@ struct SealedIndexes {
     offsets: OnceLock<Arc<dyn MappedFile>>,
     times: OnceLock<Arc<dyn MappedFile>>,
     aborted: OnceLock<Option<Arc<dyn MappedFile>>>,
-    /// Held while files are checked and made anew, so that this happens once.
+    append_times: OnceLock<SideEntries>,
+    /// Held while index files are checked and made anew, so that this happens once.
     rebuilding: Mutex<()>,
+    /// The same for side indexes, whose making reads the others.
+    completing: Mutex<()>,
 }
 
 /// What a segment is made of.

@@ -11,11 +11,12 @@ use crate::log::marker::replay;
 use crate::log::{AbortedTxn, LogError};
 use crate::producers::Producers;
 use crate::record::{Batch, BatchHeader};
+use crate::storage::append_times::{APPEND_TIMES, AppendTimeEntry, RecordedTimes};
 use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{DiskResult, OpenMode};
 use crate::storage::index::{self, Entry};
 use crate::storage::names::FileKind;
-use crate::storage::segment::{LogHeads, Segment};
+use crate::storage::segment::{LogHeads, Segment, SegmentParts};
 use crate::storage::sparse::SparseIndexer;
 use crate::storage::walk::Step;
 
@@ -107,12 +108,34 @@ impl Recovery {
         self.write_indexes(segment, &scanned)?;
         let mut parts = segment.parts();
         parts.size = scanned.size;
-        let written = WrittenEntries {
-            offsets: scanned.heads.offsets.len(),
-            times: scanned.heads.times.len(),
-            aborted: scanned.aborted.len(),
+        Self::last_segment(parts, scanned.heads, scanned.aborted)
+    }
+
+    /// Adds the append times that are known.
+    fn last_segment(
+        parts: SegmentParts,
+        heads: LogHeads,
+        aborted: Vec<AbortedTxn>,
+    ) -> DiskResult<LastSegment> {
+        let mut written = WrittenEntries {
+            offsets: heads.offsets.len(),
+            times: heads.times.len(),
+            aborted: aborted.len(),
+            ..WrittenEntries::default()
         };
-        Ok(LastSegment { parts, heads: scanned.heads, aborted: scanned.aborted, written })
+        let segment = Segment::sealed(parts.clone());
+        let found = segment.side_content(FileKind::AppendTimeIndex, APPEND_TIMES)?;
+        let append_times = match found {
+            // Written for this log end: goes on in the same file.
+            Some(found) if found.covered_to == heads.end_offset => {
+                written.append_times = found.entries.len() / AppendTimeEntry::BYTES;
+                written.append_times_crc = crc32c::crc32c(&found.entries);
+                RecordedTimes::resume(&found)
+            }
+            Some(found) => segment.continue_times(&found, heads.end_offset)?,
+            None => RecordedTimes::starting_at(heads.end_offset),
+        };
+        Ok(LastSegment { parts, heads, aborted, append_times, written })
     }
 
     /// Writes those index files of a segment that do not hold what its batches say.
@@ -209,12 +232,7 @@ impl Recovery {
         let Some(heads) = heads_by_index(segment, offsets, times, interval)? else {
             return Ok(None);
         };
-        let written = WrittenEntries {
-            offsets: heads.offsets.len(),
-            times: heads.times.len(),
-            aborted: aborted.len(),
-        };
-        Ok(Some(LastSegment { parts: segment.parts(), heads, aborted, written }))
+        Ok(Some(Self::last_segment(segment.parts(), heads, aborted)?))
     }
 
     fn read_index<E: Entry>(

@@ -148,7 +148,7 @@ fn a_power_cut_at_every_call_loses_nothing_that_was_synced() {
     let all = operations();
     assert!(all > 100);
     for halt_at in 0..all {
-        for seed in 0..6 {
+        for seed in 0..4 {
             let disk = MemDisk::new();
             disk.create_dir_all(Path::new(DATA)).unwrap();
             disk.fail_operation(halt_at, Fault::Halt);

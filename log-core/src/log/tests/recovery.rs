@@ -363,6 +363,7 @@ fn leftovers_go_and_foreign_files_stay() {
     assert_eq!(
         names(&disk),
         [
+            "00000000000000000000.appendtime",
             "00000000000000000000.index",
             "00000000000000000000.log",
             "00000000000000000000.timeindex",

@@ -135,7 +135,7 @@ fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
     log.set_log_start_offset(2).unwrap();
     log.apply_retention(3, NOW_MS).unwrap();
     let renamed = names(&disk).iter().filter(|name| name.ends_with(".deleted")).count();
-    assert_eq!(renamed, 2 * 3 + 1, "log, two indexes each; one snapshot");
+    assert_eq!(renamed, 2 * 4 + 1, "log, two indexes, append times each; one snapshot");
     let bounds = crate::storage::segment::ReadBounds {
         max_bytes: 999,
         end_offset: 99,
@@ -143,7 +143,7 @@ fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
     };
     assert_eq!(old_view.segments[0].read(0, bounds).unwrap().next_offset, 1);
     assert_eq!(log.remove_deleted(NOW_MS + 999), 0);
-    assert_eq!(log.remove_deleted(NOW_MS + 1000), 7);
+    assert_eq!(log.remove_deleted(NOW_MS + 1000), 9);
     assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));
     assert!(matches!(
         log.reader().read(0, 9, 9, ReadMinimum::OneBatch),
@@ -159,7 +159,7 @@ fn leftovers_of_a_deletion_go_at_the_next_start() {
     log.apply_retention(3, NOW_MS).unwrap();
     let disk = disk.kill();
     let (log, report) = open_as(&disk, small(1 << 20), OpenHint::default());
-    assert_eq!(report.stray_files_removed, 7);
+    assert_eq!(report.stray_files_removed, 9);
     assert_eq!(log.log_start_offset(), 2);
     assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));
 }
