@@ -13,6 +13,7 @@ use crate::kafka::codec::{ApiKey, Message, RequestHeader, decode_response, encod
 use crate::node::Node;
 use bytes::Bytes;
 
+mod admin;
 mod admin_cases;
 mod api_versions;
 mod groups;
