@@ -192,7 +192,7 @@ impl GroupState {
 }
 
 /// Type of every group so far, as on the wire (KIP-848).
-pub const CLASSIC_TYPE: &str = "Classic";
+pub const CLASSIC_TYPE: &str = "classic";
 
 /// One group of an answer to ListGroups.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,11 +30,13 @@ impl Handler for DescribeGroups {
         let mut groups = Vec::with_capacity(request.groups.len());
         for group in request.groups {
             let mut described = describe(context, group).await;
-            described.authorized_operations = if request.include_authorized_operations {
-                operations::GROUP
-            } else {
-                operations::NOT_ASKED
-            };
+            let is_described = described.error_code == ErrorCode::None.code();
+            described.authorized_operations =
+                if request.include_authorized_operations && is_described {
+                    operations::GROUP
+                } else {
+                    operations::NOT_ASKED
+                };
             groups.push(described);
         }
         DescribeGroupsResponse { groups, ..DescribeGroupsResponse::default() }

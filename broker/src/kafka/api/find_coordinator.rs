@@ -30,9 +30,11 @@ impl Handler for FindCoordinator {
     async fn handle(context: &Context, request: FindCoordinatorRequest) -> FindCoordinatorResponse {
         if context.version < MANY_FROM {
             let one = find(context, request.key_type, request.key).await;
+            let is_found = one.error_code == ErrorCode::None.code();
             return FindCoordinatorResponse {
                 error_code: one.error_code,
-                error_message: one.error_message,
+                // As Kafka says it, which is the name of the error that there is none.
+                error_message: if is_found { Some("NONE".into()) } else { one.error_message },
                 node_id: one.node_id,
                 host: one.host,
                 port: one.port,

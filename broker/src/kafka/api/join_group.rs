@@ -31,7 +31,7 @@ impl Handler for JoinGroup {
 
     async fn handle(context: &Context, request: JoinGroupRequest) -> JoinGroupResponse {
         let member = request.member_id.clone();
-        let Ok(uuid) = random::bytes() else {
+        let Ok(uuid) = random::uuid() else {
             return refused(context, member, ErrorCode::UnknownServerError);
         };
         let join = Join {
@@ -63,7 +63,7 @@ impl Handler for JoinGroup {
             } else {
                 LeaderReturn::SkipAssignment
             },
-            uuid,
+            uuid: uuid.0,
         };
         match context.node.coordinators.join_group(join).await {
             Ok(joined) => answer(context, joined),

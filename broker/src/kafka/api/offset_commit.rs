@@ -38,7 +38,8 @@ impl Handler for OffsetCommit {
         let image = context.node.controller.image().clone();
         let mut commits = Vec::with_capacity(request.topics.len());
         let mut topics = Vec::with_capacity(request.topics.len());
-        for topic in request.topics {
+        // A topic without partitions is not answered at all, as in Kafka.
+        for topic in request.topics.into_iter().filter(|topic| !topic.partitions.is_empty()) {
             let (commit, answer) = check(context.version, &image, topic);
             commits.extend(commit);
             topics.push(answer);

@@ -146,6 +146,8 @@ fn the_coordinator_of_a_group_is_this_node_and_of_other_things_nobody() {
         let found: FindCoordinatorResponse = bench.call(version, &request);
         if version < 4 {
             assert_eq!((found.error_code, found.node_id, found.port), (0, 1, 9092));
+            let text = if version == 0 { "" } else { "NONE" };
+            assert_eq!(found.error_message.as_deref(), Some(text));
         } else {
             let keys: Vec<_> = found.coordinators.iter().map(|one| &*one.key).collect();
             assert_eq!(keys, ["g", "h"]);
@@ -175,6 +177,7 @@ fn positions_are_kept_and_fetched_in_every_version() {
         let group = format!("g{version}");
         let asked = vec![
             topic(version, "t", id, &[(0, 5), (3, 1), (1, 6)]),
+            topic(version, "t", id, &[]),
             topic(version, "missing", NOBODY, &[(0, 1)]),
         ];
         let response: OffsetCommitResponse = bench.call(version, &commit(&group, asked));
@@ -537,10 +540,11 @@ fn groups_are_described_with_members_and_assignment() {
         let missing = describe(&bench, version, "nobody");
         assert_eq!(&*missing.group_state, "Dead");
         if version < 6 {
-            assert_eq!(missing.error_code, 0);
+            assert_eq!((missing.error_code, missing.authorized_operations), (0, operations));
         } else {
             assert_eq!(missing.error_code, ErrorCode::GroupIdNotFound.code());
             assert_eq!(missing.error_message.as_deref(), Some("Group nobody not found."));
+            assert_eq!(missing.authorized_operations, operations::NOT_ASKED);
         }
     }
 }
@@ -587,7 +591,7 @@ fn groups_of_both_families_are_listed_by_state_and_type() {
     assert_eq!(list(3, &[], &[]), ["empty   ", "live consumer  ", "rocket   "]);
     assert_eq!(
         list(5, &[], &[]),
-        ["empty  Empty Classic", "live consumer Stable Classic", "rocket  Stable Classic"]
+        ["empty  Empty classic", "live consumer Stable classic", "rocket  Stable classic"]
     );
     assert_eq!(list(4, &["empty"], &[]), ["empty  Empty "]);
     assert_eq!(list(5, &["Stable"], &["consumer"]), [""; 0]);
