@@ -235,3 +235,6 @@ impl Controller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

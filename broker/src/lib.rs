@@ -15,8 +15,12 @@ pub mod node;
 
 pub mod bridge_backend;
 
+pub mod explain;
 pub mod serve;
 pub mod server;
+
+#[cfg(test)]
+mod testing;
 
 pub mod clock;
 pub mod instruments;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use duolog_broker::config::Config;
 use duolog_broker::config::args::{Cli, Command, ServeArgs};
-use duolog_broker::serve;
+use duolog_broker::{explain, serve};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Some(Command::Explain(_)) => Ok(()),
+        Some(Command::Explain(args)) => explain::run(&args).map_err(Into::into),
         Some(Command::Serve(args)) => run(&args),
         None => run(&cli.serve),
     };

@@ -6,8 +6,7 @@ use duolog_coordinator::group::event::DeletedTopic;
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::record::compression::Decompressor;
-use duolog_log_core::storage::disk::DiskError;
-use duolog_log_core::storage::file_disk::FileDisk;
+use duolog_log_core::storage::disk::{Disk, DiskError};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
@@ -18,7 +17,6 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
 use crate::kafka::errors::ErrorCode;
-use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX};
 use crate::metrics::Metrics;
 use crate::partitions::{Partitions, Shared, deletion, housekeeping};
 use crate::pool::Pool;
@@ -65,9 +63,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// Takes the data directory, replays the metadata, and starts the background work.
-    pub async fn start(config: Arc<Config>, events: Events) -> Result<Arc<Self>, StartError> {
-        let disk = Arc::new(FileDisk::new(OPEN_FILES_MAX, MAPPED_FILES_MAX));
+    /// Takes the data directory on `disk`, replays the metadata, and starts the background work.
+    pub async fn start(
+        config: Arc<Config>,
+        disk: Arc<dyn Disk>,
+        events: Events,
+    ) -> Result<Arc<Self>, StartError> {
         let (cluster_id, directory_id) = (random::uuid()?, random::uuid()?);
         let data_dir = Arc::new(DataDir::open(
             disk,

@@ -226,6 +226,11 @@ impl Partition {
         self.was_opened.store(true, Ordering::Release);
     }
 
+    /// The log start, unless the first segment's name says it.
+    pub fn checkpointed_log_start(&self) -> Option<i64> {
+        self.published.checkpointed_log_start()
+    }
+
     /// What is known of a log that this run of the node has closed.
     fn reopen_hint(&self) -> OpenHint {
         OpenHint {
@@ -297,6 +302,12 @@ impl Partition {
         }
     }
 
+    /// Whether a request waits for this partition to move.
+    #[cfg(test)]
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Syncs and closes the log.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AppendError> {
         if matches!(self.inbox.lock().owner, OwnerPlace::Closed) {
@@ -346,6 +357,10 @@ impl Partition {
         if matches!(inbox.owner, OwnerPlace::Gone) {
             drop(inbox);
             return command.refuse(&AppendError::Deleted);
+        }
+        if matches!(inbox.owner, OwnerPlace::Closed) && !command.opens() {
+            drop(inbox);
+            return command.refuse(&AppendError::Stopping);
         }
         inbox.commands.push_back(command);
         if matches!(inbox.owner, OwnerPlace::Running) {

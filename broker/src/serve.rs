@@ -9,6 +9,7 @@ use std::time::Duration;
 use duolog_bridge::session::Door;
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
+use duolog_log_core::storage::file_disk::FileDisk;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -16,7 +17,7 @@ use crate::bridge_backend::BridgeBackend;
 use crate::config::Config;
 use crate::config::listener::Endpoint;
 use crate::kafka::codec::Str;
-use crate::limits::REMOTING_CONNECTIONS_MAX;
+use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, REMOTING_CONNECTIONS_MAX};
 use crate::node::{Node, StartError};
 use crate::server::http::{self, EventFeed, Sink};
 use crate::server::listener::{BindError, ConnectionLimits, accept, bind};
@@ -59,7 +60,8 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let doors = Doors::bind(&config).await?;
     let feed = Arc::new(EventFeed::default());
     let events = Events::new(NodeId(config.node_id), Box::new(Sink(feed.clone())));
-    let node = Node::start(config.clone(), events).await?;
+    let disk = Arc::new(FileDisk::new(OPEN_FILES_MAX, MAPPED_FILES_MAX));
+    let node = Node::start(config.clone(), disk, events).await?;
     node.set_advertised(doors.advertised(&config)?);
     doors.announce(&node)?;
     let tasks = TaskTracker::new();

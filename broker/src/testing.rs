@@ -1,11 +1,14 @@
 //! A node on a temporary directory, for tests within this crate.
 
+pub mod served;
+
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use duolog_log_core::event::{Event, EventSink, Events};
 use duolog_log_core::ids::NodeId;
+use duolog_log_core::storage::file_disk::FileDisk;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -66,7 +69,8 @@ impl Bench {
         let told = Told::default();
         let events = Events::new(NodeId(1), Box::new(told.clone()));
         events.listen();
-        let node = runtime.block_on(Node::start(Arc::new(config), events)).expect("a node");
+        let disk = Arc::new(FileDisk::new(64, 16));
+        let node = runtime.block_on(Node::start(Arc::new(config), disk, events)).expect("a node");
         node.set_advertised(vec![("127.0.0.1".into(), 9092)]);
         Self { node, told, runtime, dir, settings }
     }

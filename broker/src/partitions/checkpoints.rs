@@ -84,8 +84,7 @@ impl Checkpoint {
         let offsets = partition.offsets();
         match self {
             Self::RecoveryPoint => Some(partition.synced()),
-            // Only what differs from the first segment's name, as Kafka writes it.
-            Self::LogStart => Some(offsets.log_start).filter(|start| *start > 0),
+            Self::LogStart => partition.checkpointed_log_start(),
             Self::HighWatermark => Some(offsets.high_watermark),
         }
     }

@@ -24,6 +24,7 @@ pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, Appen
     let replica = lead(partition, &log)?;
     let mut owner = Box::new(Owner::new(log, replica));
     partition.published.set_synced(owner.log.recovery_point());
+    partition.published.set_checkpointed_log_start(owner.log.checkpointed_log_start());
     partition.published.set_bytes(owner.log.reader().size_in_bytes());
     owner.advance(partition);
     partition.reader.store(Some(Arc::new(owner.log.reader())));

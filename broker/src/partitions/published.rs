@@ -33,6 +33,8 @@ pub struct Published {
     leader_epoch: AtomicI32,
     synced: AtomicI64,
     bytes: AtomicU64,
+    /// -1 when the first segment's name says it.
+    checkpointed_log_start: AtomicI64,
     failed: OnceLock<String>,
 }
 
@@ -52,6 +54,16 @@ impl Published {
     /// The end of what is known to be on disk: exclusive.
     pub fn synced(&self) -> i64 {
         self.synced.load(Ordering::Acquire)
+    }
+
+    /// The log start, unless the first segment's name says it.
+    pub fn checkpointed_log_start(&self) -> Option<i64> {
+        let held = self.checkpointed_log_start.load(Ordering::Acquire);
+        Some(held).filter(|offset| *offset >= 0)
+    }
+
+    pub(super) fn set_checkpointed_log_start(&self, offset: Option<i64>) {
+        self.checkpointed_log_start.store(offset.unwrap_or(-1), Ordering::Release);
     }
 
     /// Bytes of all segments.

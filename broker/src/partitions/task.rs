@@ -52,6 +52,19 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// Whether a log that was closed is opened again for this: not to be told of its past.
+    pub(super) fn opens(&self) -> bool {
+        match self {
+            Self::Append(_) | Self::DeleteRecords(..) | Self::Open(_) => true,
+            Self::SyncEnded(..)
+            | Self::FlushDue
+            | Self::KeepHouse
+            | Self::Configure
+            | Self::Close(_)
+            | Self::Delete(_) => false,
+        }
+    }
+
     /// Answers a command that cannot be performed.
     pub(super) fn refuse(self, error: &AppendError) {
         match self {

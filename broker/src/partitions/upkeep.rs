@@ -76,6 +76,7 @@ impl Owner {
 
     /// Lets the replica and the readers know where the log starts now.
     fn log_start_moved(&mut self, partition: &Partition) {
+        partition.published.set_checkpointed_log_start(self.log.checkpointed_log_start());
         let log_start_offset = Offset(self.log.log_start_offset());
         if log_start_offset > self.replica.log_start_offset() {
             self.replica.log_start_moved(log_start_offset);

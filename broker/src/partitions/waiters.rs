@@ -30,6 +30,11 @@ impl Waiters {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     fn enter(&self, waiter: &Arc<Waiter>) {
         self.0.lock().push(waiter.clone());
     }

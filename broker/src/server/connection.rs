@@ -216,3 +216,6 @@ async fn handler(running: &mut Option<(Running, ApiTimer)>) -> Result<Reply, Ref
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
+use duolog_log_core::storage::file_disk::FileDisk;
 use tempfile::TempDir;
 
 use super::{Context, Reply, find};
@@ -16,6 +17,7 @@ use bytes::Bytes;
 mod admin;
 mod admin_cases;
 mod api_versions;
+mod data;
 mod groups;
 
 /// A node that listens nowhere, and its data.
@@ -34,7 +36,7 @@ impl Served {
         };
         let config = Config::load(&args, std::iter::empty()).expect("a valid configuration");
         let events = Events::silent(NodeId(config.node_id));
-        let node = Node::start(Arc::new(config), events).await.expect("a node");
+        let node = Node::start(Arc::new(config), Arc::new(FileDisk::new(64, 16)), events).await.expect("a node");
         Self { node, _data: data }
     }
 

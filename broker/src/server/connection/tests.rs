@@ -1,0 +1,201 @@
+//! What a connection does with frames, against a whole node.
+
+use bytes::{BufMut, BytesMut};
+use duolog_log_core::gate::{GateAction, GateFilter, GatePoint};
+
+use crate::kafka::codec::messages::{
+    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse, ProduceResponse,
+};
+use crate::kafka::codec::{ApiKey, decode_response, encode_request};
+use crate::testing::served::{Client, TestNode, batch, eventually, produce_request};
+
+fn frame(body: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    frame.put_i32(i32::try_from(body.len()).expect("small"));
+    frame.put_slice(body);
+    frame
+}
+
+/// Header 1 of a request.
+fn header(key: i16, version: i16, id: i32) -> Vec<u8> {
+    let mut header = Vec::new();
+    header.put_i16(key);
+    header.put_i16(version);
+    header.put_i32(id);
+    header.put_i16(1);
+    header.put_u8(b'x');
+    header
+}
+
+async fn is_closed(client: &mut Client) -> bool {
+    client.receive_frame().await.is_none()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_version_of_api_versions_is_answered_in_version_0() {
+    let node = TestNode::start(&[]).await;
+    for version in [99, i16::MAX, -1] {
+        let mut client = node.connect().await;
+        let body = [header(18, version, 7), vec![0xA5; 20]].concat();
+        client.send_bytes(&frame(&body)).await;
+        let answer = client.receive_frame().await.expect("case B03: an answer");
+        let (id, answer): (_, ApiVersionsResponse) = decode_response(&answer, 0).expect("v0");
+        assert_eq!((id, answer.error_code), (7, 35));
+        let own = answer.api_keys.iter().find(|api| api.api_key == 18).expect("itself");
+        assert_eq!((own.min_version, own.max_version), (0, 4));
+        let answer: ApiVersionsResponse = client
+            .call(
+                3,
+                &ApiVersionsRequest {
+                    client_software_name: "a".into(),
+                    client_software_version: "1".into(),
+                },
+            )
+            .await;
+        assert_eq!(answer.error_code, 0);
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_answered_closes_its_connection_alone() {
+    let node = TestNode::start(&[]).await;
+    let mut other = node.connect().await;
+    other.ping().await;
+    let huge_array = |length: u32| {
+        let mut body = header(3, 1, 1);
+        body.put_u32(length);
+        frame(&body)
+    };
+    let cases = [
+        ("case B01: two billion elements", huge_array(0x7FFF_FFFF)),
+        ("case B01: a negative count", huge_array(0x8000_0000)),
+        ("case B01: minus two is not null", huge_array(0xFFFF_FFFE)),
+        ("case B03: an unknown key", frame(&header(999, 0, 1))),
+        ("case B03: an unknown version", frame(&header(3, 99, 1))),
+        ("an empty frame", 0_i32.to_be_bytes().to_vec()),
+        ("a negative length", (-1_i32).to_be_bytes().to_vec()),
+        ("case B18: over 100 MiB", (100 * 1024 * 1024 + 1_i32).to_be_bytes().to_vec()),
+        ("case B18: TLS", vec![0x16, 0x03, 0x01, 0x02]),
+        ("case B18: HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec()),
+        ("a header cut short", frame(&[0, 3, 0])),
+    ];
+    for (what, bytes) in cases {
+        let mut client = node.connect().await;
+        client.send_bytes(&bytes).await;
+        assert!(is_closed(&mut client).await, "{what}");
+        other.ping().await;
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_come_in_the_order_of_the_requests_and_none_to_acks_0() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[("flush.messages", "1")]).await;
+    let mut client = node.connect().await;
+    // Case B14: one segment with an unanswered write, a cheap request, a slow one, a cheap one.
+    let client_id = "test".into();
+    let mut bytes = BytesMut::new();
+    let produce = |acks| produce_request("t", acks, batch(&["v"]).freeze());
+    for frame in [
+        encode_request(1, Some(&client_id), 7, &produce(0)),
+        encode_request(2, Some(&client_id), 9, &MetadataRequest::default()),
+        encode_request(3, Some(&client_id), 7, &produce(1)),
+        encode_request(4, Some(&client_id), 0, &ApiVersionsRequest::default()),
+    ] {
+        bytes.put_slice(&frame.expect("encodable").to_bytes());
+    }
+    client.send_bytes(&bytes).await;
+    let (id, _): (_, MetadataResponse) = client.receive(9).await;
+    assert_eq!(id, 2);
+    let (id, answer): (_, ProduceResponse) = client.receive(7).await;
+    let partition = &answer.responses[0].partition_responses[0];
+    assert_eq!((id, partition.error_code, partition.base_offset), (3, 0, 1));
+    let (id, _): (_, ApiVersionsResponse) = client.receive(0).await;
+    assert_eq!(id, 4);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_write_without_answer_closes_the_connection() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let mut torn = batch(&["v"]);
+    let last = torn.len() - 1;
+    torn[last] ^= 1;
+    // Case B15: a bad name, and a batch whose CRC does not fit.
+    for request in
+        [produce_request("a/b", 0, batch(&["v"]).freeze()), produce_request("t", 0, torn.freeze())]
+    {
+        let mut client = node.connect().await;
+        client.send(7, &request).await;
+        client.send(0, &ApiVersionsRequest::default()).await;
+        assert!(is_closed(&mut client).await);
+    }
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    partition.reader().await.expect("opened");
+    assert_eq!(partition.offsets().log_end, 0, "nothing was appended");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelined_writes_do_not_wait_for_each_other() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[("flush.messages", "1")]).await;
+    let gates = &node.node.instruments.gates;
+    let filter = GateFilter { topic: Some("t".to_owned()), ..GateFilter::default() };
+    let gate = gates.arm(GatePoint::FlushBefore, filter, GateAction::Hold).expect("armed");
+    let mut client = node.connect().await;
+    for value in ["a", "b", "c"] {
+        client.send(9, &produce_request("t", -1, batch(&[value]).freeze())).await;
+    }
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    partition.reader().await.expect("opened");
+    let in_log = partition.reader().await.expect("open");
+    eventually("all three are in the log", || in_log.log_end_offset() == 3).await;
+    // Unsynced, so nobody sees them and nobody is answered (flush.messages=1, design rule 4).
+    assert_eq!(partition.offsets().high_watermark, 0);
+    assert!(node.node.instruments.release(gate));
+    for offset in 0..3 {
+        let (_, answer): (_, ProduceResponse) = client.receive(9).await;
+        assert_eq!(answer.responses[0].partition_responses[0].base_offset, offset);
+    }
+    assert!(partition.synced() >= 1);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_connections_of_an_address_are_closed() {
+    let node = TestNode::start(&["max.connections.per.ip=2"]).await;
+    let (mut first, mut second) = (node.connect().await, node.connect().await);
+    first.ping().await;
+    second.ping().await;
+    assert!(is_closed(&mut node.connect().await).await);
+    drop(first);
+    let free = async {
+        loop {
+            let mut client = node.connect().await;
+            client.send(0, &ApiVersionsRequest::default()).await;
+            if client.receive_frame().await.is_some() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(crate::testing::served::LIMIT, free).await.expect("a place comes free");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_is_closed() {
+    let node = TestNode::start(&["connections.max.idle.ms=50"]).await;
+    let mut client = node.connect().await;
+    assert!(is_closed(&mut client).await);
+    node.stop().await;
+}
+
+#[test]
+fn every_api_of_the_table_has_its_key_once_and_in_order() {
+    let keys: Vec<ApiKey> = crate::kafka::api::APIS.iter().map(|api| api.key).collect();
+    assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
+}
