@@ -10,6 +10,8 @@ use duolog_log_core::testing::mem_disk::{Crash, Fault, MemDisk};
 
 use super::topics::{Door, IfExists, NewTopic};
 use super::*;
+use crate::config::change::Change as ConfigChange;
+use crate::config::topic::Overrides;
 use crate::node::Node;
 use crate::testing::served::{TestNode, config};
 
@@ -24,7 +26,7 @@ async fn everything_is_there_after_a_restart() {
     let topic = node.create_topic("a", &[("retention.ms", "5")]).await;
     controller.create_partitions(topic.id, 5).await.expect("grown");
     controller
-        .alter_topic_config(topic.id, vec![("retention.ms".to_owned(), None)])
+        .alter_topic_config(topic.id, vec![("retention.ms".to_owned(), ConfigChange::Delete)])
         .await
         .expect("altered");
     let gone = node.create_topic("gone", &[]).await;
@@ -33,8 +35,8 @@ async fn everything_is_there_after_a_restart() {
     let mut group = SubscriptionGroup::with_defaults("g".into());
     group.retry_times_max = 3;
     controller.put_subscription_group(group).await.expect("put");
-    let dynamic = Overrides::from([("log.retention.ms".to_owned(), "77".to_owned())]);
-    controller.put_config(ConfigScope::Broker, "", dynamic).await.expect("put");
+    let dynamic = ("log.retention.ms".to_owned(), ConfigChange::Set("77".to_owned()));
+    controller.alter_broker_config("", vec![dynamic]).await.expect("altered");
     assert_eq!(controller.next_producer_id().await, Ok(0));
     let before = controller.image().records();
     let cluster = node.node.cluster_id();
