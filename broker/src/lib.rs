@@ -19,9 +19,6 @@ pub mod explain;
 pub mod serve;
 pub mod server;
 
-#[cfg(test)]
-mod testing;
-
 pub mod clock;
 pub mod instruments;
 pub mod metrics;

@@ -36,7 +36,9 @@ impl Served {
         };
         let config = Config::load(&args, std::iter::empty()).expect("a valid configuration");
         let events = Events::silent(NodeId(config.node_id));
-        let node = Node::start(Arc::new(config), Arc::new(FileDisk::new(64, 16)), events).await.expect("a node");
+        let node = Node::start(Arc::new(config), Arc::new(FileDisk::new(64, 16)), events)
+            .await
+            .expect("a node");
         Self { node, _data: data }
     }
 
