@@ -1,5 +1,6 @@
 //! The one integration binary.
 
+mod compatibility;
 mod crash;
 mod kafka_schema;
 mod layering;
