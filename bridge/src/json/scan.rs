@@ -6,12 +6,14 @@ use crate::limits::JSON_DEPTH_MAX;
 
 /// Why a text is not what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{expected} expected at byte {at}")]
-pub struct JsonError {
-    /// What would have been right.
-    pub expected: Cow<'static, str>,
-    /// Where, in bytes from the start.
-    pub at: usize,
+#[error("{} expected at byte {}", .0.expected, .0.at)]
+pub struct JsonError(Box<Expected>);
+
+/// Behind a box, so that a result of the hot path fits two registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Expected {
+    expected: Cow<'static, str>,
+    at: usize,
 }
 
 /// Reads a text from left to right. Every step is bounded by the text and fails without moving
@@ -41,7 +43,7 @@ impl<'a> Cursor<'a> {
 
     #[cold]
     pub(crate) fn error(&self, expected: impl Into<Cow<'static, str>>) -> JsonError {
-        JsonError { expected: expected.into(), at: self.at }
+        JsonError(Box::new(Expected { expected: expected.into(), at: self.at }))
     }
 
     pub(crate) fn text(&self) -> &'a [u8] {

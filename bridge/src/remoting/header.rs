@@ -12,13 +12,14 @@ struct Slots<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Slots<'a, N> {
-    fn read(command: &'a RemotingCommand, names: &'static [&'static str; N]) -> Self {
+    fn read(
+        command: &'a RemotingCommand,
+        names: &'static [&'static str; N],
+        place: impl Fn(&str) -> Option<usize>,
+    ) -> Self {
         let mut values = [None; N];
-        // Clients differ in the order of the fields but each keeps its own; a hint of where the
-        // next one is would only help one of them.
         for (name, value) in command.ext_fields.iter() {
-            let place = names.iter().position(|known| *known == name);
-            if let Some(slot) = place.and_then(|place| values.get_mut(place)) {
+            if let Some(slot) = place(name).and_then(|place| values.get_mut(place)) {
                 *slot = Some(value);
             }
         }
@@ -38,6 +39,18 @@ impl<'a, const N: usize> Slots<'a, N> {
 
     fn required<T: FieldValue<'a>>(&self, place: usize) -> Result<T, FieldError> {
         self.optional(place)?.ok_or(FieldError::Missing { name: self.name(place) })
+    }
+}
+
+fn place_in(names: &[&str], name: &str) -> Option<usize> {
+    names.iter().position(|known| *known == name)
+}
+
+/// `a` is 0, `b` is 1.
+fn letter_place(name: &str) -> Option<usize> {
+    match name.as_bytes() {
+        [letter @ b'a'..=b'n'] => Some(usize::from(letter - b'a')),
+        _ => None,
     }
 }
 
@@ -110,8 +123,10 @@ impl<'a> SendHeader<'a> {
     /// A field is missing or malformed; the text names it.
     pub fn decode(command: &'a RemotingCommand, form: SendForm) -> Result<Self, FieldError> {
         let slots = match form {
-            SendForm::Words => Slots::read(command, &SEND_WORDS),
-            SendForm::Letters => Slots::read(command, &SEND_LETTERS),
+            SendForm::Words => {
+                Slots::read(command, &SEND_WORDS, |name| place_in(&SEND_WORDS, name))
+            }
+            SendForm::Letters => Slots::read(command, &SEND_LETTERS, letter_place),
         };
         Ok(Self {
             producer_group: slots.required(0)?,
@@ -185,7 +200,7 @@ impl<'a> PullHeader<'a> {
     /// # Errors
     /// A field is missing or malformed; the text names it.
     pub fn decode(command: &'a RemotingCommand) -> Result<Self, FieldError> {
-        let slots = Slots::read(command, &PULL_NAMES);
+        let slots = Slots::read(command, &PULL_NAMES, |name| place_in(&PULL_NAMES, name));
         Ok(Self {
             consumer_group: slots.required(0)?,
             topic: slots.required(1)?,

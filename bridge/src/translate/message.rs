@@ -13,7 +13,7 @@ use duolog_log_core::record::{Header, Headers, Record};
 use super::origin::{ORIGIN_HEADER, Origin};
 use super::properties::{
     ENCODING_SUFFIX, HEADERS_TRUNCATED, HEX_NAME_PREFIX, KEY_ENCODING, KEYS, NAME_END,
-    NULL_HEADERS, NameKind, TAGS, TOMBSTONE, VALUE_END, name_kind,
+    NULL_HEADERS, NameKind, TAGS, TOMBSTONE, VALUE_END, is_text, name_kind,
 };
 use super::queue::{AddressError, PseudoAddress};
 use crate::limits::PROPERTIES_BYTES_MAX;
@@ -245,10 +245,10 @@ impl<'a> PropertyView<'a> {
         self.headers.iter().enumerate().filter_map(|(place, header)| {
             let kind = name_kind(header.key);
             let passes = match kind {
-                NameKind::User | NameKind::Open => header.key != ORIGIN_HEADER.as_bytes(),
+                NameKind::User | NameKind::Open | NameKind::Mark => true,
                 NameKind::Reserved => self.writer.is_rocketmq,
                 NameKind::Driving => self.writer.is_rocketmq && self.writer.door == Door::Bridge,
-                NameKind::Mark => true,
+                NameKind::Origin => false,
             };
             let is_shown = passes && self.is_last(place, header.key) && !self.is_covered(header);
             is_shown.then_some((kind, header))
@@ -350,12 +350,6 @@ pub fn tag_hash(record: &Record<'_>) -> i32 {
                 .fold(0, |hash: i32, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
         }
     }
-}
-
-/// Can it stand in a property string as it is?
-fn is_text(bytes: &[u8]) -> bool {
-    !bytes.iter().any(|byte| matches!(*byte, NAME_END | VALUE_END))
-        && std::str::from_utf8(bytes).is_ok()
 }
 
 fn is_name(bytes: &[u8]) -> bool {

@@ -1,5 +1,7 @@
 //! Property strings, and which names in them are RocketMQ's own.
 
+use super::origin::ORIGIN_HEADER;
+
 /// Between a property's name and its value.
 pub const NAME_END: u8 = 1;
 /// After a property's value.
@@ -42,11 +44,13 @@ pub enum NameKind {
     Driving,
     /// One of our marks, or what begins as they do.
     Mark,
+    /// The header `__rmq`; never a property.
+    Origin,
 }
 
-use NameKind::{Driving, Mark, Open, Reserved};
+use NameKind::{Driving, Mark, Open, Origin, Reserved};
 
-/// Sorted by name.
+/// Sorted by name. The marks are of this crate.
 const NAMES: &[(&str, NameKind)] = &[
     ("1ST_POP_TIME", Driving),
     ("ARRIVE_TIME", Driving),
@@ -117,26 +121,26 @@ const NAMES: &[(&str, NameKind)] = &[
     ("__CRC32#", Driving),
     ("__LITE_TOPIC", Driving),
     (SHARDING_KEY, Open),
+    (ORIGIN_HEADER, Origin),
     ("__transactionId__", Reserved),
 ];
-
-/// Longest name in the table.
-const NAME_BYTES_MAX: usize = 30;
 
 const TRANSIENT_PREFIX: &[u8] = b"__RMQ.TRANSIENT.";
 
 /// What a header or property of this name means.
 #[must_use]
+#[inline]
 pub fn name_kind(name: &[u8]) -> NameKind {
     // Most names are the user's and begin with a small letter; no name of the table does.
     match name.first() {
-        Some(b'A'..=b'Z' | b'_' | b'1') => {}
-        _ => return NameKind::User,
+        Some(b'A'..=b'Z' | b'_' | b'1') => special_kind(name),
+        _ => NameKind::User,
     }
-    if name.len() <= NAME_BYTES_MAX
-        && let Ok(place) = NAMES.binary_search_by(|(known, _)| known.as_bytes().cmp(name))
-    {
-        return NAMES.get(place).map_or(NameKind::User, |(_, kind)| *kind);
+}
+
+fn special_kind(name: &[u8]) -> NameKind {
+    if let Some(kind) = listed_kind(name) {
+        return kind;
     }
     if name.starts_with(TRANSIENT_PREFIX) {
         return Driving;
@@ -147,6 +151,60 @@ pub fn name_kind(name: &[u8]) -> NameKind {
     NameKind::User
 }
 
+/// Slots of the table of names by hash: mostly one comparison a name.
+const SLOTS: usize = 256;
+
+/// Place of each name plus one; 0 is a free slot. A name that finds its slot taken has the next.
+const NAME_SLOTS: [u8; SLOTS] = name_slots();
+
+const fn slot_of(name: &[u8]) -> usize {
+    match name {
+        [first, second, .., before_last, last] => {
+            let ends = *last as usize * 11 + *before_last as usize * 7;
+            (name.len() * 37 + *first as usize * 5 + *second as usize * 3 + ends) % SLOTS
+        }
+        _ => name.len(),
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "runs in the compiler, over a constant table")]
+const fn name_slots() -> [u8; SLOTS] {
+    let mut slots = [0; SLOTS];
+    let mut place = 0;
+    while place < NAMES.len() {
+        let mut slot = slot_of(NAMES[place].0.as_bytes());
+        while slots[slot] != 0 {
+            slot = (slot + 1) % SLOTS;
+        }
+        place += 1;
+        slots[slot] = place as u8;
+    }
+    slots
+}
+
+fn listed_kind(name: &[u8]) -> Option<NameKind> {
+    let mut slot = slot_of(name);
+    loop {
+        let place = usize::from(*NAME_SLOTS.get(slot)?).checked_sub(1)?;
+        let (known, kind) = NAMES.get(place)?;
+        if known.as_bytes() == name {
+            return Some(*kind);
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+}
+
+/// Can it stand in a property string as it is?
+#[must_use]
+pub fn is_text(bytes: &[u8]) -> bool {
+    let is_special = |byte: u8| byte & 0x80 | u8::from(matches!(byte, NAME_END | VALUE_END));
+    if bytes.iter().fold(0, |special, byte| special | is_special(*byte)) == 0 {
+        return true;
+    }
+    !bytes.iter().any(|byte| matches!(*byte, NAME_END | VALUE_END))
+        && std::str::from_utf8(bytes).is_ok()
+}
+
 /// A property string's properties in order, a repeated name each time; the last one counts.
 ///
 /// As the original reads it: a part without a name, a value or a separator is passed over, and the
@@ -154,20 +212,48 @@ pub fn name_kind(name: &[u8]) -> NameKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties<'a>(pub &'a str);
 
+/// See [`Properties::iter`].
+#[derive(Clone, Debug)]
+pub struct PropertyIter<'a> {
+    rest: &'a str,
+}
+
 impl<'a> Properties<'a> {
     /// Names and values.
-    pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let parts = self.0.split(char::from(VALUE_END));
-        parts.filter_map(|part| {
-            let (name, value) = part.split_once(char::from(NAME_END))?;
-            (!name.is_empty() && !value.is_empty()).then_some((name, value))
-        })
+    #[must_use]
+    pub fn iter(self) -> PropertyIter<'a> {
+        PropertyIter { rest: self.0 }
     }
 
     /// The last value of that name.
     #[must_use]
     pub fn get(self, name: &str) -> Option<&'a str> {
         self.iter().filter(|(known, _)| *known == name).last().map(|(_, value)| value)
+    }
+}
+
+impl<'a> Iterator for PropertyIter<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            let bytes = self.rest.as_bytes();
+            // The first of either kind ends a name, or a part that has none.
+            let ends = |byte: &u8| matches!(*byte, NAME_END | VALUE_END);
+            let name_end = bytes.iter().position(ends).unwrap_or(bytes.len());
+            let has_name = bytes.get(name_end) == Some(&NAME_END);
+            let value_start = if has_name { name_end + 1 } else { name_end };
+            let after = bytes.get(value_start..).unwrap_or_default();
+            let value_bytes = after.iter().position(|byte| *byte == VALUE_END);
+            let value_end = value_start + value_bytes.unwrap_or(after.len());
+            let name = self.rest.get(..name_end).unwrap_or_default();
+            let value = self.rest.get(value_start..value_end).unwrap_or_default();
+            self.rest = self.rest.get(value_end + 1..).unwrap_or_default();
+            if has_name && !name.is_empty() && !value.is_empty() {
+                return Some((name, value));
+            }
+        }
+        None
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use duolog_log_core::record::{Header, NewRecord as LogRecord};
 
 use super::origin::{ORIGIN_HEADER, Origin};
-use super::properties::{KEYS, Properties, SHARDING_KEY, TOMBSTONE};
+use super::properties::{KEYS, NameKind, Properties, SHARDING_KEY, TOMBSTONE, name_kind};
 use crate::backend::NewRecord;
 use crate::limits::{BATCH_MESSAGES_MAX, PROPERTIES_BYTES_MAX};
 use crate::remoting::SendHeader;
@@ -112,7 +112,7 @@ pub fn single(
     body: &[u8],
     context: &SendContext,
 ) -> Result<NewRecord, SendError> {
-    refuse_unbuilt(header.sys_flag, header.properties)?;
+    refuse_transactional(header.sys_flag)?;
     check_size(header.properties, body, context)?;
     if header.sys_flag & sys_flag::COMPRESSED == 0 {
         return record(header, header.flag, header.properties, body, context);
@@ -133,8 +133,10 @@ pub fn batch(
     if header.sys_flag & sys_flag::COMPRESSED != 0 {
         return Err(SendError::BatchCompressed(header.sys_flag));
     }
-    refuse_unbuilt(header.sys_flag, header.properties)?;
+    refuse_transactional(header.sys_flag)?;
     check_size(header.properties, body, context)?;
+    // They are not stored, but what they ask for is refused all the same.
+    Properties(header.properties).iter().try_for_each(|(name, value)| refuse(name, value))?;
     let mut records = Vec::new();
     let mut rest = body;
     while !rest.is_empty() {
@@ -144,7 +146,6 @@ pub fn batch(
         }
         let message =
             BatchMessage::decode(&mut rest).map_err(|error| SendError::Batch { index, error })?;
-        refuse_unbuilt(header.sys_flag, message.properties)?;
         check_size(message.properties, message.body, context)?;
         records.push(record(header, message.flag, message.properties, message.body, context)?);
     }
@@ -182,15 +183,19 @@ fn record(
     let mut headers = Vec::with_capacity(12);
     let (mut key, mut is_tombstone) = (None, false);
     for (name, value) in Properties(properties).iter() {
-        if name == key_name {
-            key = Some(value.as_bytes());
-        }
-        match name {
-            TOMBSTONE => is_tombstone = value.eq_ignore_ascii_case("true"),
+        match name_kind(name.as_bytes()) {
+            NameKind::User => {}
             // Ours alone; the view could not tell a property from it.
-            ORIGIN_HEADER => {}
-            _ => headers.push(Header { key: name.as_bytes(), value: Some(value.as_bytes()) }),
+            NameKind::Origin => continue,
+            NameKind::Mark if name == TOMBSTONE => {
+                is_tombstone = value.eq_ignore_ascii_case("true");
+                continue;
+            }
+            NameKind::Open if name == key_name => key = Some(value.as_bytes()),
+            NameKind::Open | NameKind::Mark => {}
+            NameKind::Reserved | NameKind::Driving => refuse(name, value)?,
         }
+        headers.push(Header { key: name.as_bytes(), value: Some(value.as_bytes()) });
     }
     if is_tombstone && (context.tombstones == Tombstones::Refused || body.len() > 1) {
         return Err(SendError::Tombstone);
@@ -207,30 +212,26 @@ fn record(
     Ok(NewRecord { timestamp_ms: record.timestamp, payload: Bytes::from(payload) })
 }
 
-/// Refuses what asks for a feature that is not there, rather than to store the message as if it
-/// had not asked.
-fn refuse_unbuilt(flags: i32, properties: &str) -> Result<(), SendError> {
-    let refused = |what: &str| Err(SendError::NotBuilt(what.to_owned()));
-    if flags & sys_flag::TRANSACTION != 0 {
-        return refused("a transactional message");
+fn refuse_transactional(flags: i32) -> Result<(), SendError> {
+    if flags & sys_flag::TRANSACTION == 0 {
+        return Ok(());
     }
-    for (name, value) in Properties(properties).iter() {
-        match name {
-            "DELAY" if value.trim() != "0" => return refused("a delayed message (DELAY)"),
-            "TRAN_MSG" if value.eq_ignore_ascii_case("true") => {
-                return refused("a transactional message (TRAN_MSG)");
-            }
-            "MSG_TYPE" if value == "reply" => return refused("a reply (MSG_TYPE)"),
-            "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" | "_SYS_MSG_PRIORITY_" => {
-                return refused(&format!("a message with the property {name}"));
-            }
-            _ if name.starts_with("TIMER_") => {
-                return refused(&format!("a timed message ({name})"));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+    Err(SendError::NotBuilt(format!("a transactional message (sysFlag {flags})")))
+}
+
+/// Refuses a property that asks for a feature that is not there, rather than to store the message
+/// as if it had not asked.
+fn refuse(name: &str, value: &str) -> Result<(), SendError> {
+    let what = match name {
+        "DELAY" if value.trim() != "0" => "a delayed message",
+        "TRAN_MSG" if value.eq_ignore_ascii_case("true") => "a transactional message",
+        "MSG_TYPE" if value == "reply" => "a reply",
+        "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" => "a light message",
+        "_SYS_MSG_PRIORITY_" => "a message with a priority",
+        _ if name.starts_with("TIMER_") => "a timed message",
+        _ => return Ok(()),
+    };
+    Err(SendError::NotBuilt(format!("{what} ({name})")))
 }
 
 /// The plain body, at most `limit` bytes.
