@@ -178,14 +178,17 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub(crate) fn write_string(text: &str, out: &mut BytesMut) {
     out.reserve(text.len() + 2);
     out.put_u8(b'"');
-    let mut rest = text.as_bytes();
     let needs_escape = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    while let Some(position) = rest.iter().position(needs_escape) {
-        let (plain, special) = rest.split_at(position);
-        out.put_slice(plain);
-        let Some((&byte, after)) = special.split_first() else { break };
-        write_escape(byte, out);
-        rest = after;
+    let mut rest = text.as_bytes();
+    // Over all bytes, without a way out, since that is a loop over vectors.
+    if rest.iter().fold(false, |found, byte| found | needs_escape(byte)) {
+        while let Some(position) = rest.iter().position(needs_escape) {
+            let (plain, special) = rest.split_at(position);
+            out.put_slice(plain);
+            let Some((&byte, after)) = special.split_first() else { break };
+            write_escape(byte, out);
+            rest = after;
+        }
     }
     out.put_slice(rest);
     out.put_u8(b'"');

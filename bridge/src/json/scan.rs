@@ -36,6 +36,13 @@ pub(crate) enum Quoted {
     Unescaped,
 }
 
+/// A name and a value in the text, each from the first position to the second, exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlainPair {
+    pub(crate) name: (usize, usize),
+    pub(crate) value: (usize, usize),
+}
+
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
@@ -129,6 +136,26 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes `"name":"value"` without escapes and white space, and returns where both are. Takes
+    /// nothing if that is not what comes next. This is how nearly all fields of a header look.
+    #[inline]
+    pub(crate) fn plain_pair(&mut self) -> Option<PlainPair> {
+        let name_start = self.at + 1;
+        let name = self.rest().strip_prefix(b"\"")?;
+        let name_end = name_start + find_either(name, b'"', b'\\')?;
+        let value_start = name_end + 3;
+        let (between, value) = self.text.get(name_end..)?.split_first_chunk::<3>()?;
+        if between != b"\":\"" {
+            return None;
+        }
+        let value_end = value_start + find_either(value, b'"', b'\\')?;
+        if self.text.get(value_end) != Some(&b'"') {
+            return None;
+        }
+        self.at = value_end + 1;
+        Some(PlainPair { name: (name_start, name_end), value: (value_start, value_end) })
+    }
+
     /// Takes a quoted string and appends its content to `out`.
     pub(crate) fn string_into(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
         if let Quoted::Plain(start, end) = self.quoted(out)? {
@@ -167,7 +194,7 @@ impl<'a> Cursor<'a> {
             b'r' => b'\r',
             b'0' => 0,
             b'x' => {
-                let code = self.hex(2)?;
+                let code = self.hex::<2>()?;
                 push_char(char::from_u32(code.into()).unwrap_or_default(), out);
                 return Ok(());
             }
@@ -180,7 +207,7 @@ impl<'a> Cursor<'a> {
     /// Takes the four digits of a UTF-16 unit, and the second half of a pair. Half a pair reads as
     /// U+FFFD, since a string here is UTF-8.
     fn utf16(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
-        let first = self.hex(4)?;
+        let first = self.hex::<4>()?;
         if let Ok(ascii @ 0..=0x7F) = u8::try_from(first) {
             out.push(ascii);
             return Ok(());
@@ -190,7 +217,7 @@ impl<'a> Cursor<'a> {
         if (0xD800..0xDC00).contains(&first) && self.rest().starts_with(b"\\u") {
             let before = self.at;
             self.at += 2;
-            let second = self.hex(4)?;
+            let second = self.hex::<4>()?;
             if (0xDC00..0xE000).contains(&second) {
                 units[1] = second;
                 length = 2;
@@ -203,16 +230,21 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    fn hex(&mut self, digits: usize) -> Result<u16, JsonError> {
-        let mut value = 0u16;
-        for _ in 0..digits {
-            let digit = self.text.get(self.at).and_then(|byte| char::from(*byte).to_digit(16));
-            let Some(digit) = digit.and_then(|digit| u16::try_from(digit).ok()) else {
-                return Err(self.error("a hex digit"));
+    fn hex<const DIGITS: usize>(&mut self) -> Result<u16, JsonError> {
+        let Some(digits) = self.rest().first_chunk::<DIGITS>() else {
+            return Err(self.error("hex digits"));
+        };
+        let mut value = 0;
+        for digit in digits {
+            let digit = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                b'A'..=b'F' => digit - b'A' + 10,
+                _ => return Err(self.error("hex digits")),
             };
-            value = value << 4 | digit;
-            self.at += 1;
+            value = value << 4 | u16::from(digit);
         }
+        self.at += DIGITS;
         Ok(value)
     }
 

@@ -112,6 +112,7 @@ impl ExtFields {
     /// Adds a field. One that does not fit a frame any more is left out: such a frame could not be
     /// sent anyway.
     pub fn push(&mut self, name: &str, value: &str) {
+        self.reserve_first();
         let start = self.text.len();
         self.text.push_str(name);
         self.text.push_str(value);
@@ -120,6 +121,7 @@ impl ExtFields {
 
     /// Adds a field whose value is written as text.
     pub fn push_display(&mut self, name: &str, value: impl fmt::Display) {
+        self.reserve_first();
         let start = self.text.len();
         self.text.push_str(name);
         let middle = self.text.len();
@@ -127,6 +129,14 @@ impl ExtFields {
             self.close(start, middle);
         } else {
             self.text.truncate(start);
+        }
+    }
+
+    /// Room for what most answers hold, at once instead of in steps.
+    fn reserve_first(&mut self) {
+        if self.spans.is_empty() {
+            self.text.reserve(128);
+            self.spans.reserve(8);
         }
     }
 
@@ -215,7 +225,9 @@ impl FieldsBuilder {
     /// Adds a field by the positions of its name and value in the text.
     #[inline]
     pub(super) fn push(&mut self, name: (usize, usize), value: (usize, usize)) {
-        self.spans.extend(span(name, value));
+        if let Some(span) = span(name, value) {
+            self.spans.push(span);
+        }
     }
 
     /// The fields. Bytes that are no UTF-8 become U+FFFD.

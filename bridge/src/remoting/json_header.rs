@@ -112,11 +112,15 @@ fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
     }
     let mut fields = FieldsBuilder::over(cursor.text());
     loop {
-        let name = part(cursor, fields.text())?;
-        cursor.expect(b':')?;
-        let value = part(cursor, fields.text())?;
-        if let (Some(name), Some(value)) = (name, value) {
-            fields.push(name, value);
+        if let Some(pair) = cursor.plain_pair() {
+            fields.push(pair.name, pair.value);
+        } else {
+            let name = part(cursor, fields.text())?;
+            cursor.expect(b':')?;
+            let value = part(cursor, fields.text())?;
+            if let (Some(name), Some(value)) = (name, value) {
+                fields.push(name, value);
+            }
         }
         if cursor.eat(b'}') {
             return Ok(fields.finish());
