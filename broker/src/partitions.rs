@@ -590,3 +590,6 @@ impl Partitions {
         self.recovered.store(true, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests;
