@@ -49,7 +49,7 @@ use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
 use crate::data_dir::DataDir;
 use crate::instruments::{Instruments, Passage};
-use crate::limits::{TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::limits::{TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
 use crate::metrics::Metrics;
 
 /// What all partitions of a node have in common.
@@ -67,6 +67,7 @@ pub struct Shared {
     hints: checkpoints::Hints,
     producer_id_expiration_ms: i64,
     tail_budget: Arc<TailBudget>,
+    tag_budget: Arc<TailBudget>,
     /// Where owners run: the flusher's thread is outside of it.
     runtime: tokio::runtime::Handle,
     stopping: CancellationToken,
@@ -95,6 +96,7 @@ impl Shared {
             hints: checkpoints::Hints::read(&data_dir)?,
             producer_id_expiration_ms,
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
+            tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
             runtime: tokio::runtime::Handle::current(),
             stopping,
             data_dir,

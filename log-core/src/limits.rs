@@ -15,3 +15,6 @@ pub const MAPPED_FILES_MAX: usize = 1024;
 /// What the records of one stored batch may decompress to when a lookup decodes it. Produce refuses
 /// larger ones.
 pub const DECOMPRESSED_BATCH_BYTES_MAX: usize = 512 << 20;
+
+/// Tags of one segment that are kept in memory until its file can be written: 4 million offsets.
+pub const TAG_RUN_BYTES_MAX: usize = 20 << 20;

@@ -28,6 +28,7 @@ mod recovery;
 mod retention;
 mod roll;
 mod search;
+mod tags;
 mod tail;
 mod truncate;
 mod view;

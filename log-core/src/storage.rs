@@ -14,4 +14,5 @@ pub(crate) mod segment;
 pub(crate) mod side_file;
 pub(crate) mod snapshot;
 pub(crate) mod sparse;
+pub mod tags;
 pub(crate) mod walk;

@@ -109,5 +109,6 @@ pub(super) fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
         producer_id_expiration_ms: shared.producer_id_expiration_ms,
         tail_cache_bytes: TAIL_CACHE_BYTES,
         tail_budget: shared.tail_budget.clone(),
+        tag_budget: shared.tag_budget.clone(),
     }
 }

@@ -34,6 +34,8 @@ pub struct LogConfig {
     pub tail_cache_bytes: usize,
     /// How many bytes all logs keep together at most.
     pub tail_budget: Arc<TailBudget>,
+    /// How many bytes of tags that are in no file yet all logs keep together at most.
+    pub tag_budget: Arc<TailBudget>,
 }
 
 impl Default for LogConfig {
@@ -53,6 +55,7 @@ impl Default for LogConfig {
             producer_id_expiration_ms: DAY_MS,
             tail_cache_bytes: 1 << 20,
             tail_budget: Arc::new(TailBudget::new(64 << 20)),
+            tag_budget: Arc::new(TailBudget::new(32 << 20)),
         }
     }
 }

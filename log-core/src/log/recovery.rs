@@ -209,13 +209,14 @@ impl Recovery {
         self.epochs.truncate_from_start(Offset(log_start));
         segments.push(Arc::clone(&active.segment));
         let tail = TailWriter::new(Arc::clone(&self.config.tail_budget));
-        let shared = Shared::new(ViewParts {
+        let view = ViewParts {
             segments: segments.iter().cloned().collect(),
             tail: Tail::default(),
             log_start,
             log_end,
             epochs: Arc::new(self.epochs.clone()),
-        });
+        };
+        let shared = Shared::new(view, Arc::clone(&self.config.tag_budget));
         Ok(Log {
             disk: self.disk,
             dir: self.dir,

@@ -14,7 +14,7 @@ const CHUNK_BATCHES: usize = 64;
 /// A chunk is closed at this part of what the log may keep.
 const CHUNKS_PER_CACHE: usize = 8;
 
-/// Bounds what all logs of a node keep together.
+/// Bounds what all logs of a node keep in memory together.
 #[derive(Debug)]
 pub struct TailBudget {
     max_bytes: usize,
@@ -22,24 +22,26 @@ pub struct TailBudget {
 }
 
 impl TailBudget {
-    /// For `max_bytes` of batches.
+    /// For at most `max_bytes`.
     #[must_use]
     pub const fn new(max_bytes: usize) -> Self {
         Self { max_bytes, used: AtomicUsize::new(0) }
     }
 
-    /// Bytes of batches kept now.
+    /// Bytes kept now.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> bool {
+    /// Takes `bytes`, unless that is more than is left.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.max_bytes);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    /// Gives back what was taken.
+    pub(crate) fn give_back(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }

@@ -23,6 +23,7 @@ mod read;
 mod recovery;
 mod retention;
 mod search;
+mod tags;
 mod truncate;
 
 const DIR: &str = "/data/t-0";

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 
 use super::LogError;
-use super::tail::Tail;
+use super::tail::{Tail, TailBudget};
 use crate::replication::epochs::LeaderEpochs;
 use crate::storage::segment::Segment;
 
@@ -54,6 +54,7 @@ pub(super) struct Shared {
     view: ArcSwap<View>,
     generation: AtomicU64,
     closed: AtomicBool,
+    pub(super) tag_budget: Arc<TailBudget>,
 }
 
 /// The parts of a view that the writer decides.
@@ -80,11 +81,12 @@ impl ViewParts {
 }
 
 impl Shared {
-    pub(super) fn new(parts: ViewParts) -> Self {
+    pub(super) fn new(parts: ViewParts, tag_budget: Arc<TailBudget>) -> Self {
         Self {
             view: ArcSwap::from_pointee(parts.into_view(0)),
             generation: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            tag_budget,
         }
     }
 

@@ -22,10 +22,12 @@ use crate::record::batch::NO_TIMESTAMP;
 
 mod read;
 mod rebuild;
+mod tags;
 mod times;
 
 pub(crate) use read::{ReadBounds, SegmentEnd};
 pub(crate) use rebuild::LogHeads;
+use tags::SegmentTags;
 use times::SideEntries;
 
 /// See the module.
@@ -38,6 +40,7 @@ pub(crate) struct Segment {
     index_interval_bytes: u32,
     size: AtomicU64,
     indexes: Indexes,
+    tags: SegmentTags,
 }
 
 #[derive(Debug)]
@@ -142,6 +145,7 @@ impl Segment {
             index_interval_bytes: parts.index_interval_bytes,
             size: AtomicU64::new(parts.size),
             indexes,
+            tags: SegmentTags::default(),
         }
     }
 
