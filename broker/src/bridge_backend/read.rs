@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duolog_bridge::backend::{
     BackendError, Boundary, ReadAnswer, ReadRequest, Result, SharedBatch,
 };
-use duolog_log_core::log::{AbortedTxn, LogReader, ReadMinimum};
+use duolog_log_core::log::{AbortedTxn, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
 use duolog_log_core::record::{BatchHeader, DecodedBatch};
 
@@ -124,7 +124,9 @@ impl Source<'_> {
                     DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
                 });
                 let decoded = decoded.map_err(|error| corrupt(error.to_string()))?;
-                let batch = Arc::new(SharedBatch::new(decoded, header.max_timestamp));
+                let appended = self.reader.append_time_at(header.base_offset).map_err(refused)?;
+                let append_time_ms = appended.unwrap_or(header.max_timestamp);
+                let batch = Arc::new(SharedBatch::new(decoded, append_time_ms));
                 self.cache.put((self.partition.topic_id, self.partition.index), &batch);
                 collected.take(batch, request);
             }
@@ -165,22 +167,17 @@ impl Aborted {
     }
 }
 
-/// The offset for a time, by the records' own times.
+/// The offset for a time, by when records were appended.
 pub(super) async fn search_append_time(
     partition: &Arc<Partition>,
     time_ms: i64,
     boundary: Boundary,
 ) -> Result<Option<i64>> {
     let reader = partition.reader().await.map_err(|error| of(partition, &error))?;
-    let offsets = partition.offsets();
-    let end = offsets.last_stable;
-    let refused = |error| of_log(partition, &error);
-    let at_or_after = |time| reader.offset_for_timestamp(time, end).map_err(refused);
-    match boundary {
-        Boundary::Lower => Ok(at_or_after(time_ms)?.map(|found| found.offset)),
-        Boundary::Upper => {
-            let after = at_or_after(time_ms.saturating_add(1))?.map_or(end, |found| found.offset);
-            Ok(Some(after - 1).filter(|last| *last >= offsets.log_start))
-        }
-    }
+    let boundary = match boundary {
+        Boundary::Lower => TimeBoundary::Lower,
+        Boundary::Upper => TimeBoundary::Upper,
+    };
+    let found = reader.search_append_time(time_ms, boundary, partition.offsets().last_stable);
+    found.map_err(|error| of_log(partition, &error))
 }
