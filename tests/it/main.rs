@@ -1,8 +1,11 @@
 //! The one integration binary.
 
+mod cli;
 mod compatibility;
 mod crash;
+mod groups;
 mod kafka_schema;
 mod layering;
 mod malformed;
+mod matrix;
 mod tidy;

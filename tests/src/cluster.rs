@@ -156,6 +156,12 @@ impl Launch {
         for (key, value) in &self.settings {
             command.arg("--set").arg(format!("{key}={value}"));
         }
+        // The node reads settings from the environment, too.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("DUOLOG_") {
+                command.env_remove(name);
+            }
+        }
         command.args(&self.flags).current_dir(&self.directory).stdin(Stdio::null());
         command
     }

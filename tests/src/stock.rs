@@ -95,6 +95,13 @@ pub fn interop() -> &'static Path {
     })
 }
 
+/// Taken by every test that runs stock clients, for its whole length: several JVMs of several
+/// tests at once would wait for each other until deadlines pass.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root")
 }

@@ -41,7 +41,7 @@ def prepare(build=True):
         raise Failure("scripts/setup failed")
     if not build:
         return None
-    command = ["cargo", "build", "--release", "--workspace", "--bin", "duolog"]
+    command = X
     if subprocess.call([*command, "--quiet"], cwd=ROOT) != 0:
         raise Failure("cargo build failed")
     metadata = subprocess.check_output(
