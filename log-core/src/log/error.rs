@@ -38,7 +38,8 @@ pub enum LogError {
     /// The disk is full: retriable, reads go on.
     #[error("storage is full: {0}")]
     StorageFull(String),
-    /// The disk failed. The log takes no write until it is opened again.
+    /// The disk failed. Reads go on; once a sync failed, or a file could not be cut back, the log
+    /// takes no write until it is opened again.
     #[error("storage failed: {0}")]
     Storage(String),
     /// A stored batch that is not whole, or whose CRC does not fit.
