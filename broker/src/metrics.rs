@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use dashmap::DashMap;
 
+use duolog_bridge::processors::SERVED;
+
 use crate::kafka::codec::ApiKey;
 
 /// Upper bounds of the latency buckets in microseconds; the last bucket has none.
@@ -70,6 +72,9 @@ impl ApiTimer {
     }
 }
 
+/// The label of every RocketMQ code that is not served.
+const UNSERVED: i32 = -1;
+
 /// Everything that is counted on a node.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -97,8 +102,10 @@ impl Metrics {
         &self.kafka[index]
     }
 
-    /// The series of a RocketMQ request code that is served.
+    /// The series of a RocketMQ request code; what is not served shares one, so that no client can make series.
     pub fn rocketmq(&self, code: i32) -> Arc<Series> {
+        let served = SERVED.iter().any(|api| api.code == code);
+        let code = if served { code } else { UNSERVED };
         match self.rocketmq.get(&code) {
             Some(series) => series.clone(),
             None => self.rocketmq.entry(code).or_default().clone(),
@@ -181,3 +188,6 @@ pub fn header(out: &mut String, name: &str, help: &str, kind: &str) -> fmt::Resu
 pub fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
+
+#[cfg(test)]
+mod tests;
