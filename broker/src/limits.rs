@@ -58,6 +58,11 @@ pub const REMOTING_NOTICES_MAX: usize = 64;
 /// Decoded batches kept for RocketMQ's pulls.
 pub const DECODED_CACHE_BYTES: usize = 64 * 1024 * 1024;
 
+/// What a pull reads of a log at a time: small against the cache, since one decoded batch of it keeps all of it.
+pub const PULL_READ_BYTES: usize = 64 * 1024;
+
+const _: () = assert!(PULL_READ_BYTES * 16 <= DECODED_CACHE_BYTES);
+
 /// Events that a slow listener may be behind; then it is told how many it missed.
 pub const EVENTS_BUFFERED: usize = 8192;
 

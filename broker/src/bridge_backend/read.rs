@@ -13,7 +13,7 @@ use duolog_log_core::record::{BatchHeader, DecodedBatch};
 use super::BridgeBackend;
 use super::batches::BatchCache;
 use super::error::{of, of_log};
-use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::limits::{DECOMPRESSED_BYTES_MAX, PULL_READ_BYTES};
 use crate::node::Node;
 use crate::partitions::Partition;
 
@@ -96,12 +96,15 @@ struct Source<'a> {
 
 impl Source<'_> {
     /// Reads and decodes the next bytes of the log; returns false when there are none.
+    ///
+    /// All that was read is decoded and kept, also what this request has no room for: the next pull asks for it, and a
+    /// decoded batch keeps the whole read in memory.
     fn read_on(&self, request: &ReadRequest<'_>, collected: &mut Collected) -> Result<bool> {
         let offset = collected.next_offset;
         let refused = |error| of_log(self.partition, &error);
         let read = self
             .reader
-            .read(offset, request.bytes_max, self.end, ReadMinimum::OneBatch)
+            .read(offset, request.bytes_max.min(PULL_READ_BYTES), self.end, ReadMinimum::OneBatch)
             .map_err(refused)?;
         if read.next_offset <= offset {
             return Ok(false);
@@ -113,22 +116,29 @@ impl Source<'_> {
             for batch in SharedBatches::new(piece) {
                 let corrupt = |reason: String| BackendError::CorruptBatch { offset, reason };
                 let (header, bytes) = batch.map_err(|error| corrupt(error.to_string()))?;
+                let has_room = collected.has_room(request);
                 if aborted.hides(&header) {
-                    collected.next_offset = header.next_offset();
+                    if has_room {
+                        collected.next_offset = header.next_offset();
+                    }
                     continue;
-                }
-                if !collected.has_room(request) {
-                    return Ok(true);
                 }
                 let decoded = self.node.decompressors.with(|decompressor| {
                     DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
                 });
-                let decoded = decoded.map_err(|error| corrupt(error.to_string()))?;
+                let decoded = match decoded {
+                    Ok(decoded) => decoded,
+                    // The request that gets there will be told.
+                    Err(_) if !has_room => return Ok(true),
+                    Err(error) => return Err(corrupt(error.to_string())),
+                };
                 let appended = self.reader.append_time_at(header.base_offset).map_err(refused)?;
                 let append_time_ms = appended.unwrap_or(header.max_timestamp);
                 let batch = Arc::new(SharedBatch::new(decoded, append_time_ms));
                 self.cache.put((self.partition.topic_id, self.partition.index), &batch);
-                collected.take(batch, request);
+                if has_room {
+                    collected.take(batch, request);
+                }
             }
         }
         // Offsets at the end that compaction has emptied belong to nobody.
