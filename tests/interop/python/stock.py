@@ -41,7 +41,7 @@ def prepare(build=True):
         raise Failure("scripts/setup failed")
     if not build:
         return None
-    command = X
+    command = ["cargo", "build", "--release", "-p", "duolog-broker", "--bin", "duolog"]
     if subprocess.call([*command, "--quiet"], cwd=ROOT) != 0:
         raise Failure("cargo build failed")
     metadata = subprocess.check_output(
