@@ -88,9 +88,9 @@ pub struct Metrics {
     pub records_in: Counter,
     /// Record bytes appended.
     pub bytes_in: Counter,
-    /// Records handed to readers, as far as they were counted.
+    /// Records handed to RocketMQ readers; Kafka gets batches as they lie, whose records nobody counts.
     pub records_out: Counter,
-    /// Record bytes handed to readers.
+    /// Record bytes handed to RocketMQ readers; what Kafka gets is in the bytes of Fetch answers.
     pub bytes_out: Counter,
 }
 
@@ -129,8 +129,8 @@ impl Metrics {
         let totals = [
             ("duolog_records_in_total", "Records appended.", &self.records_in),
             ("duolog_bytes_in_total", "Record bytes appended.", &self.bytes_in),
-            ("duolog_records_out_total", "Records handed to readers.", &self.records_out),
-            ("duolog_bytes_out_total", "Record bytes handed to readers.", &self.bytes_out),
+            ("duolog_records_out_total", "Records handed to RocketMQ readers.", &self.records_out),
+            ("duolog_bytes_out_total", "Record bytes handed to RocketMQ readers.", &self.bytes_out),
         ];
         for (name, help, counter) in totals {
             header(out, name, help, "counter")?;
