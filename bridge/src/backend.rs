@@ -207,6 +207,9 @@ pub trait Backend: Send + Sync + 'static {
     /// What the node has done since it started.
     fn counters(&self) -> RuntimeCounters;
 
+    /// Counts `records` of together `bytes` (keys, values, headers) that leave for a consumer.
+    fn count_delivered(&self, records: usize, bytes: usize);
+
     /// `ip:port` of the broker that a client at `client` shall talk to; the same for every topic
     /// while that node lives (mapping, section 2, option C).
     fn entry_address(&self, client: SocketAddr) -> SocketAddr;

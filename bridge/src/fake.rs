@@ -385,6 +385,8 @@ impl Backend for FakeBackend {
         Arc::clone(&self.config.lock())
     }
 
+    fn count_delivered(&self, _records: usize, _bytes: usize) {}
+
     fn counters(&self) -> RuntimeCounters {
         RuntimeCounters {
             started_ms: 1_700_000_000_000,

@@ -151,15 +151,19 @@ impl Backend for BridgeBackend {
         let mut counters = RuntimeCounters {
             started_ms: self.rates.started_ms(),
             records_in: metrics.records_in.value(),
-            records_out: metrics.records_out.value(),
+            records_out: metrics.records_out(),
             bytes_in: metrics.bytes_in.value(),
-            bytes_out: metrics.bytes_out.value(),
+            bytes_out: metrics.bytes_out(),
             disk_used_ratio: crate::system::disk_used_ratio(&self.node.config.data_dir),
             data_dir: self.node.config.data_dir.display().to_string(),
             ..RuntimeCounters::default()
         };
         self.rates.fill(&mut counters);
         counters
+    }
+
+    fn count_delivered(&self, records: usize, bytes: usize) {
+        self.node.metrics.rocketmq_out.add(records as u64, bytes as u64);
     }
 
     fn entry_address(&self, _client: SocketAddr) -> SocketAddr {

@@ -1,9 +1,11 @@
 //! Events and gates of the node: what the control port shows and arms, and how a gate is obeyed.
 
+use std::fmt::Display;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duolog_log_core::event::{Event, EventKind, Events};
+use duolog_log_core::event::{Event, EventKind, Events, Protocol};
 use duolog_log_core::gate::{GateId, GatePoint, GateSubject, GateVerdict, Gates};
 use tokio::sync::Notify;
 
@@ -54,7 +56,7 @@ impl Instruments {
         if verdict == GateVerdict::Pass {
             return Passage::Go;
         }
-        self.events.emit(|| Event::new(EventKind::GateHit, clock::now_ms()).cause(point.name()));
+        self.events.emit(|| caught(point, subject));
         match verdict {
             GateVerdict::Pass => Passage::Go,
             GateVerdict::Drop => Passage::Drop,
@@ -70,6 +72,22 @@ impl Instruments {
         }
     }
 
+    /// Tells that a client has connected.
+    pub fn tell_connected(&self, protocol: Protocol, peer: SocketAddr) {
+        self.events.emit(|| {
+            let event = Event::new(EventKind::ClientConnect, clock::now_ms());
+            event.protocol(protocol).client(peer.to_string())
+        });
+    }
+
+    /// Tells that a connection has ended, and why.
+    pub fn tell_closed(&self, protocol: Protocol, peer: SocketAddr, why: &dyn Display) {
+        self.events.emit(|| {
+            let event = Event::new(EventKind::ClientClose, clock::now_ms());
+            event.protocol(protocol).client(peer.to_string()).cause(why.to_string())
+        });
+    }
+
     async fn held(&self, gate: GateId) {
         loop {
             let released = self.released.notified();
@@ -82,3 +100,17 @@ impl Instruments {
         }
     }
 }
+
+/// What a gate caught, and where.
+fn caught(point: GatePoint, subject: GateSubject<'_>) -> Event {
+    Event {
+        topic: subject.topic.map(Arc::from),
+        partition: subject.partition,
+        offset: subject.offset,
+        client: subject.client.map(Arc::from),
+        ..Event::new(EventKind::GateHit, clock::now_ms()).cause(point.name())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,15 @@ const _: () = assert!(PULL_READ_BYTES * 16 <= DECODED_CACHE_BYTES);
 /// Events that a slow listener may be behind; then it is told how many it missed.
 pub const EVENTS_BUFFERED: usize = 8192;
 
+/// Connections to the HTTP port at once; more wait to be accepted.
+pub const HTTP_CONNECTIONS_MAX: i32 = 64;
+
+/// A HTTP request's line and headers.
+pub const HTTP_HEADER_BYTES_MAX: usize = 16 * 1024;
+
+/// What a HTTP request may bring along.
+pub const HTTP_BODY_BYTES_MAX: usize = 64 * 1024;
+
 /// RocketMQ connections at once, over all doors.
 pub const REMOTING_CONNECTIONS_MAX: i32 = 100_000;
 

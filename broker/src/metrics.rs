@@ -72,6 +72,23 @@ impl ApiTimer {
     }
 }
 
+/// Records that left for consumers of one protocol.
+#[derive(Debug, Default)]
+pub struct Delivered {
+    /// How many.
+    pub records: Counter,
+    /// Their bytes, without what the protocol puts around them.
+    pub bytes: Counter,
+}
+
+impl Delivered {
+    /// Counts `records` of together `bytes`.
+    pub fn add(&self, records: u64, bytes: u64) {
+        self.records.add(records);
+        self.bytes.add(bytes);
+    }
+}
+
 /// The label of every RocketMQ code that is not served.
 const UNSERVED: i32 = -1;
 
@@ -88,10 +105,10 @@ pub struct Metrics {
     pub records_in: Counter,
     /// Record bytes appended.
     pub bytes_in: Counter,
-    /// Records handed to RocketMQ readers; Kafka gets batches as they lie, whose records nobody counts.
-    pub records_out: Counter,
-    /// Record bytes handed to RocketMQ readers; what Kafka gets is in the bytes of Fetch answers.
-    pub bytes_out: Counter,
+    /// What left for Kafka's consumers: batches as they lie.
+    pub kafka_out: Delivered,
+    /// What left for RocketMQ's consumers: records, not compressed.
+    pub rocketmq_out: Delivered,
 }
 
 impl Metrics {
@@ -112,6 +129,16 @@ impl Metrics {
         }
     }
 
+    /// Records that left for consumers of both protocols.
+    pub fn records_out(&self) -> u64 {
+        self.kafka_out.records.value() + self.rocketmq_out.records.value()
+    }
+
+    /// Record bytes that left for consumers of both protocols.
+    pub fn bytes_out(&self) -> u64 {
+        self.kafka_out.bytes.value() + self.rocketmq_out.bytes.value()
+    }
+
     /// Writes the node-wide series as Prometheus text.
     pub fn render(&self, out: &mut String) -> fmt::Result {
         let kafka = ApiKey::ALL.iter().zip(&self.kafka).map(|(key, series)| {
@@ -129,19 +156,37 @@ impl Metrics {
         let totals = [
             ("duolog_records_in_total", "Records appended.", &self.records_in),
             ("duolog_bytes_in_total", "Record bytes appended.", &self.bytes_in),
-            ("duolog_records_out_total", "Records handed to RocketMQ readers.", &self.records_out),
-            ("duolog_bytes_out_total", "Record bytes handed to RocketMQ readers.", &self.bytes_out),
         ];
         for (name, help, counter) in totals {
             header(out, name, help, "counter")?;
             writeln!(out, "{name} {}", counter.value())?;
         }
+        self.render_delivered(out)?;
         header(out, "duolog_connections", "Open connections.", "gauge")?;
         for (protocol, count) in
             [("kafka", &self.kafka_connections), ("rocketmq", &self.rocketmq_connections)]
         {
             let count = count.load(Ordering::Relaxed);
             writeln!(out, "duolog_connections{{protocol=\"{protocol}\"}} {count}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Metrics {
+    fn render_delivered(&self, out: &mut String) -> fmt::Result {
+        type Value = fn(&Delivered) -> &Counter;
+        let totals: [(&str, &str, Value); 2] = [
+            ("duolog_records_out_total", "Records that left for consumers.", |out| &out.records),
+            ("duolog_bytes_out_total", "Record bytes that left for consumers.", |out| &out.bytes),
+        ];
+        for (name, help, value) in totals {
+            header(out, name, help, "counter")?;
+            for (protocol, delivered) in
+                [("kafka", &self.kafka_out), ("rocketmq", &self.rocketmq_out)]
+            {
+                writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", value(delivered).value())?;
+            }
         }
         Ok(())
     }

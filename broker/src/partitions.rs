@@ -8,6 +8,7 @@ pub mod append;
 pub mod checkpoints;
 pub mod deletion;
 mod flusher;
+mod high_watermark;
 pub mod housekeeping;
 mod open;
 mod published;
@@ -412,6 +413,11 @@ impl Partition {
             client: None,
         };
         self.shared.instruments.pass(point, subject).await
+    }
+
+    /// Whether anybody listens to events.
+    fn is_heard(&self) -> bool {
+        self.shared.instruments.events.is_listening()
     }
 
     fn emit(&self, kind: EventKind, offset: Option<i64>, cause: Option<&str>) {

@@ -19,7 +19,7 @@ use crate::config::listener::Endpoint;
 use crate::kafka::codec::Str;
 use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, REMOTING_CONNECTIONS_MAX};
 use crate::node::{Node, StartError};
-use crate::server::http::{self, EventFeed, Sink};
+use crate::server::http::{self, EventFeed, Patience, Sink};
 use crate::server::listener::{BindError, ConnectionLimits, accept, bind};
 use crate::server::remoting::{self, Entrance};
 use crate::server::{connection, shutdown};
@@ -158,6 +158,7 @@ impl Doors {
                 door,
                 dispatcher: dispatcher.clone(),
                 metrics: node.metrics.clone(),
+                instruments: node.instruments.clone(),
                 idle: Duration::from_millis(idle_ms),
                 stopping: node.stopping.clone(),
             });
@@ -172,7 +173,8 @@ impl Doors {
                 });
             tasks.spawn(accepted);
         }
-        tasks.spawn(http::serve(node.clone(), feed, self.http));
+        let (http, patience) = (self.http, Patience::default());
+        tasks.spawn(http::serve(node.clone(), feed, http, tasks.clone(), patience));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use duolog_log_core::event::{Event, EventSink, Events};
+use duolog_log_core::event::{Event, EventKind, EventSink, Events};
 use duolog_log_core::ids::NodeId;
 use duolog_log_core::storage::file_disk::FileDisk;
 use tempfile::TempDir;
@@ -28,6 +28,15 @@ pub struct Told(Arc<Mutex<Vec<Event>>>);
 impl Told {
     pub fn events(&self) -> Vec<Event> {
         self.0.lock().expect("events").clone()
+    }
+
+    /// Those of one kind that concern a topic, if they concern one.
+    pub fn of(&self, kind: EventKind, topic: &str) -> Vec<Event> {
+        let mut events = self.events();
+        events.retain(|event| {
+            event.kind == kind && event.topic.as_deref().is_none_or(|name| name == topic)
+        });
+        events
     }
 }
 

@@ -102,10 +102,11 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     {
         seen = hold::hold(&shared, &pull, &mut target, time).await?;
     }
-    if let Status::Found(_) = seen.status {
+    if let Status::Found(found) = &seen.status {
         let spot =
             Spot { topic: &target.topic, queue_id: pull.queue_id, offset: Some(pull.offset) };
         shared.pass(GatePoint::DeliverBefore, &session, Some(spot)).await?;
+        shared.backend.count_delivered(found.count, found.record_bytes);
         shared.tell(EventKind::Deliver, &session, Some(spot), None);
     }
     let next = Some(seen.next_offset);
@@ -121,7 +122,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
         .with_field("topicSysFlag", target.topic.sys_flag)
         .with_field("groupSysFlag", target.group_sys_flag);
     Ok(match seen.status {
-        Status::Found(messages) => Answer::with_messages(head, messages),
+        Status::Found(found) => Answer::with_messages(head, found.messages),
         _ => Answer::from(head),
     })
 }

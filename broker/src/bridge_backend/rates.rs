@@ -48,7 +48,7 @@ impl Rates {
                 tokio::select! {
                     () = stopping.cancelled() => return,
                     _ = seconds.tick() => {
-                        let totals = [metrics.records_in.value(), metrics.records_out.value()];
+                        let totals = [metrics.records_in.value(), metrics.records_out()];
                         sampled.samples.lock().add(totals, clock::now_ms());
                     }
                 }

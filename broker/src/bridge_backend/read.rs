@@ -56,8 +56,6 @@ pub(super) async fn read(
             }
         }
     }
-    node.metrics.records_out.add(collected.records as u64);
-    node.metrics.bytes_out.add(collected.bytes as u64);
     Ok(ReadAnswer { batches: collected.batches, next_offset: collected.next_offset, view })
 }
 

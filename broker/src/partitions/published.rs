@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 
+use duolog_log_core::ids::Offset;
 use duolog_log_core::log::LogError;
 use duolog_log_core::replication::partition::Partition as Replica;
 
@@ -71,14 +72,14 @@ impl Published {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes over what the owner's machine says; returns whether anything that readers wait for
-    /// has changed.
-    pub(super) fn publish(&self, replica: &Replica) -> bool {
+    /// Takes over what the owner's machine says, HW and LSO up to `limit`; returns whether anything
+    /// that readers wait for has changed.
+    pub(super) fn publish(&self, replica: &Replica, limit: Offset) -> bool {
         self.leader_epoch.store(replica.leader_epoch().0, Ordering::Release);
         let pairs = [
             (&self.log_end, replica.log_end_offset()),
-            (&self.high_watermark, replica.high_watermark()),
-            (&self.last_stable, replica.last_stable_offset()),
+            (&self.high_watermark, replica.high_watermark().min(limit)),
+            (&self.last_stable, replica.last_stable_offset().min(limit)),
             (&self.log_start, replica.log_start_offset()),
         ];
         pairs

@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 
 use super::Partition;
 use super::append::{Append, AppendError, AppendResult, Appended, Flush};
+use super::high_watermark::HighWatermarkGate;
 use super::round::{Part, Round};
 use crate::clock;
 use crate::instruments::Passage;
@@ -33,6 +34,8 @@ use crate::instruments::Passage;
 pub(super) enum Command {
     /// Append records.
     Append(Append),
+    /// The gate `hw.advance.before` lets the high watermark rise to here.
+    HighWatermarkFree(Offset),
     /// The flusher is done with a flush point.
     SyncEnded(Box<FlushPoint>, Result<(), DiskError>),
     /// Make sure that what was appended gets to the disk, by now.
@@ -56,7 +59,8 @@ impl Command {
     pub(super) fn opens(&self) -> bool {
         match self {
             Self::Append(_) | Self::DeleteRecords(..) | Self::Open(_) => true,
-            Self::SyncEnded(..)
+            Self::HighWatermarkFree(_)
+            | Self::SyncEnded(..)
             | Self::FlushDue
             | Self::KeepHouse
             | Self::Configure
@@ -73,7 +77,11 @@ impl Command {
             Self::Open(reply) | Self::Close(reply) | Self::Delete(reply) => {
                 drop(reply.send(Err(error.clone())));
             }
-            Self::SyncEnded(..) | Self::FlushDue | Self::KeepHouse | Self::Configure => {}
+            Self::HighWatermarkFree(_)
+            | Self::SyncEnded(..)
+            | Self::FlushDue
+            | Self::KeepHouse
+            | Self::Configure => {}
         }
     }
 }
@@ -104,6 +112,7 @@ struct Pending {
 pub(super) struct Owner {
     pub(super) log: Log,
     pub(super) replica: Replica,
+    pub(super) watermark: HighWatermarkGate,
     pending: VecDeque<Pending>,
     /// Whether the flusher has been asked and has not answered.
     flushing: bool,
@@ -120,6 +129,7 @@ impl Owner {
         Self {
             log,
             replica,
+            watermark: HighWatermarkGate::default(),
             pending: VecDeque::new(),
             flushing: false,
             flush_wanted: 0,
@@ -156,6 +166,7 @@ impl Owner {
     fn perform_one(&mut self, partition: &Arc<Partition>, command: Command) -> Next {
         match command {
             Command::Append(append) => drop(append.reply.send(Err(AppendError::Stopping))),
+            Command::HighWatermarkFree(to) => self.high_watermark_free(partition, to),
             Command::SyncEnded(point, outcome) => self.sync_ended(partition, &point, outcome),
             Command::FlushDue => {
                 self.flush_scheduled = false;
@@ -205,7 +216,11 @@ impl Owner {
         }
         let (batches, parts) = round.finish();
         let epoch = self.replica.leader_epoch();
+        let segments = partition.is_heard().then(|| self.log.reader().segment_count());
         let results = self.log.append_as_leader(batches, epoch, now_ms);
+        if segments.is_some_and(|before| self.log.reader().segment_count() > before) {
+            partition.emit(EventKind::LogRoll, Some(at), None);
+        }
         // Whatever the gate says, the records are in the log now.
         let _ = partition.gate(GatePoint::ProduceAppendAfter, at).await;
         let mut flush = Flush::Topic;
@@ -258,7 +273,7 @@ impl Owner {
     }
 
     /// Lets the replica know how far the log is, publishes what follows, answers who waited.
-    pub(super) fn advance(&mut self, partition: &Partition) {
+    pub(super) fn advance(&mut self, partition: &Arc<Partition>) {
         let log_end_offset = if partition.config().flush_messages == 1 {
             // Nothing is shown to anybody before it is on disk (UnifiedLog.append flushes first).
             self.log.recovery_point().max(self.replica.log_end_offset().0)
@@ -266,28 +281,33 @@ impl Owner {
             self.log.log_end_offset()
         };
         let unstable = self.log.first_unstable_offset().map(Offset);
+        let high_watermark = self.replica.high_watermark();
         self.replica.appended(Offset(log_end_offset), unstable);
         // A transaction is stable once its marker is below the HW, which may just have passed it.
         self.log.high_watermark_moved(self.replica.high_watermark().0);
         self.replica.unstable_changed(self.log.first_unstable_offset().map(Offset));
+        self.hold_high_watermark(partition, high_watermark);
         self.publish(partition);
         self.settle();
     }
 
     pub(super) fn publish(&mut self, partition: &Partition) {
         for effect in self.replica.drain_effects() {
-            partition.tell(&effect);
+            if !self.watermark.hides(&effect) {
+                partition.tell(&effect);
+            }
         }
-        if partition.published.publish(&self.replica) {
+        if partition.published.publish(&self.replica, self.watermark.limit()) {
             partition.waiters.wake();
         }
     }
 
     /// Answers every pending append that has what it waits for.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let mut waiting = VecDeque::new();
         for pending in self.pending.drain(..) {
             let state = match pending.acks {
+                Acks::All if self.watermark.limit() < pending.required => AckState::Waiting,
                 Acks::All => {
                     self.replica.ack_state(pending.required, pending.appended.leader_epoch)
                 }

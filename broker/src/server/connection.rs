@@ -11,12 +11,14 @@
 //! holds back what was sent behind it, as in Kafka.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use duolog_log_core::event::Protocol;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::{Instant, sleep_until};
@@ -61,14 +63,19 @@ pub async fn serve(node: Arc<Node>, socket: TcpStream, peer: SocketAddr, listene
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
     }
+    let instruments = node.instruments.clone();
+    instruments.tell_connected(Protocol::Kafka, peer);
     let idle = Duration::from_millis(node.config.connections.max_idle_ms.max(1).unsigned_abs());
     let (read, write) = socket.into_split();
     let frames = Frames::new(read, node.config.connections.request_max_bytes);
     let connection = Connection { node, write, peer, listener, in_flight: VecDeque::new() };
-    match connection.run(frames, idle).await {
-        Ok(()) => tracing::debug!(%peer, "connection closed by the client"),
-        Err(reason) => tracing::debug!(%peer, %reason, "connection closed"),
-    }
+    let ended = connection.run(frames, idle).await;
+    let reason: &dyn Display = match &ended {
+        Ok(()) => &"closed by the client",
+        Err(reason) => reason,
+    };
+    tracing::debug!(%peer, %reason, "connection closed");
+    instruments.tell_closed(Protocol::Kafka, peer, reason);
 }
 
 struct Connection {

@@ -2,22 +2,55 @@
 //!
 //! `GET /metrics` is Prometheus text. With `--control`: `GET /events` streams events as JSON lines,
 //! `POST /gates` arms, releases and lists gates. Both answer loopback clients only.
+//!
+//! A client has so long to send a request and to take its answer, and there are so many of them, as the bounds
+//! below say; only a stream of events lasts.
 
 mod control;
 mod figures;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tokio::net::TcpListener;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub use self::control::{EventFeed, Sink};
+use super::listener::{ConnectionLimits, accept};
+use crate::limits::{HTTP_BODY_BYTES_MAX, HTTP_CONNECTIONS_MAX, HTTP_HEADER_BYTES_MAX};
 use crate::node::Node;
+
+/// How long clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For a request's header, counted from the connection's begin or the answer before.
+    pub header: Duration,
+    /// For all that a connection is used for, unless it streams events.
+    pub connection: Duration,
+    /// To take an answer that is under way when its time is over.
+    pub last_answer: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(10),
+            connection: Duration::from_secs(60),
+            last_answer: Duration::from_secs(5),
+        }
+    }
+}
 
 /// What the handlers share.
 #[derive(Clone)]
@@ -26,20 +59,90 @@ struct Shared {
     feed: Arc<EventFeed>,
 }
 
-/// Serves until the node stops.
-pub async fn serve(node: Arc<Node>, feed: Arc<EventFeed>, listener: TcpListener) {
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+struct Peer {
+    address: SocketAddr,
+    /// Set while it listens to events.
+    streams: Arc<AtomicBool>,
+}
+
+/// Accepts clients until the node stops; each is served under `tasks`.
+pub async fn serve(
+    node: Arc<Node>,
+    feed: Arc<EventFeed>,
+    listener: TcpListener,
+    tasks: TaskTracker,
+    patience: Patience,
+) {
+    let limits = ConnectionLimits::new(HTTP_CONNECTIONS_MAX, HTTP_CONNECTIONS_MAX);
     let stopping = node.stopping.clone();
+    let app = routes(Shared { node, feed });
+    let stop = stopping.clone();
+    accept(listener, limits, stopping, tasks, move |socket, address| {
+        serve_connection(app.clone(), socket, address, stop.clone(), patience)
+    })
+    .await;
+}
+
+fn routes(shared: Shared) -> Router {
     let mut routes = Router::new().route("/metrics", get(metrics));
-    if node.config.control {
+    let mut known = "GET /metrics";
+    if shared.node.config.control {
         routes =
             routes.route("/gates", post(control::gates)).route("/events", get(control::events));
+        known = "GET /metrics, GET /events or POST /gates";
     }
-    let app = routes.with_state(Shared { node, feed });
-    let service = app.into_make_service_with_connect_info::<SocketAddr>();
-    let served = axum::serve(listener, service)
-        .with_graceful_shutdown(async move { stopping.cancelled().await });
-    if let Err(error) = served.await {
-        tracing::error!(%error, "http port failed");
+    let unknown = format!("nothing is here; expected {known}\n");
+    routes
+        .fallback(move || async move { (StatusCode::NOT_FOUND, unknown) })
+        .layer(DefaultBodyLimit::max(HTTP_BODY_BYTES_MAX))
+        .with_state(shared)
+}
+
+async fn serve_connection(
+    app: Router,
+    socket: TcpStream,
+    address: SocketAddr,
+    stopping: CancellationToken,
+    patience: Patience,
+) {
+    let streams = Arc::new(AtomicBool::new(false));
+    let peer = Peer { address, streams: streams.clone() };
+    let service = TowerToHyperService::new(app.layer(Extension(peer)));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience.header)
+        .max_buf_size(HTTP_HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(socket), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = stopping.cancelled() => None,
+        () = over(patience.connection, &streams) => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            match tokio::time::timeout(patience.last_answer, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return tracing::debug!(%address, "http client takes no answer: closed"),
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%address, %error, "http connection failed");
+    }
+}
+
+/// Resolves once the time is over and no events are streamed.
+async fn over(time: Duration, streams: &AtomicBool) {
+    loop {
+        tokio::time::sleep(time).await;
+        if !streams.load(Ordering::Relaxed) {
+            return;
+        }
     }
 }
 
@@ -58,3 +161,6 @@ async fn metrics(State(shared): State<Shared>) -> Response {
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! waits is polled once before the next one begins, which keeps one connection's sends in order;
 //! from then on it is on its own, and its opaque number joins answer and request.
 
+use std::fmt::Display;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use duolog_bridge::backend::Backend;
 use duolog_bridge::dispatch::{Answer, Dispatched, Dispatcher};
 use duolog_bridge::remoting::{Decoder, EncodeError, FrameError, RemotingCommand, SegmentedOut};
 use duolog_bridge::session::{Door, Session};
+use duolog_log_core::event::Protocol;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 use super::write::write_segments;
+use crate::instruments::Instruments;
 use crate::limits::{REMOTING_IN_FLIGHT_MAX, REMOTING_NOTICES_MAX};
 use crate::metrics::{ApiTimer, Metrics};
 
@@ -50,6 +53,8 @@ pub struct Entrance<B> {
     pub dispatcher: Dispatcher<B>,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// Hear of connections that come and go.
+    pub instruments: Arc<Instruments>,
     /// Silence after which a connection is closed.
     pub idle: Duration,
     /// Set once nothing new is to begin.
@@ -63,6 +68,7 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
     }
+    entrance.instruments.tell_connected(Protocol::RocketMq, peer);
     let (read, write) = socket.into_split();
     let (outbox, notices) = mpsc::channel(REMOTING_NOTICES_MAX);
     let session = entrance.dispatcher.open(entrance.door, peer, outbox);
@@ -74,11 +80,14 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
         out: SegmentedOut::default(),
         waiting: FuturesUnordered::new(),
     };
-    match connection.run(notices).await {
-        Ok(()) => tracing::debug!(%peer, "connection closed by the client"),
-        Err(reason) => tracing::debug!(%peer, %reason, "connection closed"),
-    }
+    let ended = connection.run(notices).await;
+    let reason: &dyn Display = match &ended {
+        Ok(()) => &"closed by the client",
+        Err(reason) => reason,
+    };
+    tracing::debug!(%peer, %reason, "connection closed");
     entrance.dispatcher.close(&session);
+    entrance.instruments.tell_closed(Protocol::RocketMq, peer, reason);
 }
 
 struct Connection<'a, B> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use duolog_log_core::event::Events;
+use duolog_log_core::event::{EventSink, Events};
+use duolog_log_core::gate::{GateAction, GateFilter, GateId, GatePoint};
 use duolog_log_core::ids::NodeId;
 use duolog_log_core::record::{BatchBuilder, BatchParams, NewRecord};
 use duolog_log_core::storage::disk::Disk;
@@ -14,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
+use super::Told;
 use crate::config::Config;
 use crate::config::args::ServeArgs;
 use crate::config::topic::Overrides;
@@ -34,15 +36,21 @@ pub struct TestNode {
     pub node: Arc<Node>,
     pub disk: MemDisk,
     pub kafka: SocketAddr,
+    /// Events since [`Self::listen`].
+    pub told: Told,
     tasks: TaskTracker,
 }
 
 /// The configuration of a test node.
 pub fn config(assignments: &[&str]) -> Arc<Config> {
+    Arc::new(Config::load(&arguments(assignments), std::iter::empty()).expect("a configuration"))
+}
+
+/// The arguments that a test node is started with.
+pub fn arguments(assignments: &[&str]) -> ServeArgs {
     let mut all = vec!["log.dirs=/data".to_owned(), "offsets.topic.num.partitions=2".to_owned()];
     all.extend(assignments.iter().map(|text| (*text).to_owned()));
-    let args = ServeArgs { assignments: all, ..ServeArgs::default() };
-    Arc::new(Config::load(&args, std::iter::empty()).expect("a valid configuration"))
+    ServeArgs { assignments: all, ..ServeArgs::default() }
 }
 
 impl TestNode {
@@ -53,9 +61,20 @@ impl TestNode {
 
     /// A node with these settings on what a disk holds.
     pub async fn start_on(disk: MemDisk, assignments: &[&str]) -> Self {
-        let config = config(assignments);
+        let told = Told::default();
+        let sink = Box::new(told.clone());
+        Self::start_heard(disk, config(assignments), told, sink).await
+    }
+
+    /// As [`Self::start_on`], its events going to `sink`.
+    pub async fn start_heard(
+        disk: MemDisk,
+        config: Arc<Config>,
+        told: Told,
+        sink: Box<dyn EventSink>,
+    ) -> Self {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let events = Events::silent(NodeId(config.node_id));
+        let events = Events::new(NodeId(config.node_id), sink);
         let node = Node::start(config, shared, events).await.expect("the node starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let kafka = listener.local_addr().expect("bound");
@@ -67,7 +86,26 @@ impl TestNode {
         tasks.spawn(accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
             connection::serve(served.clone(), socket, peer, 0)
         }));
-        Self { node, disk, kafka, tasks }
+        Self { node, disk, kafka, told, tasks }
+    }
+
+    /// Hears what happens from now on.
+    pub fn listen(&self) -> &Told {
+        self.node.instruments.events.listen();
+        &self.told
+    }
+
+    /// Arms a gate that catches what concerns `topic`.
+    pub fn arm(&self, point: GatePoint, topic: &str, action: GateAction) -> GateId {
+        let filter = GateFilter { topic: Some(topic.to_owned()), ..GateFilter::default() };
+        self.node.instruments.gates.arm(point, filter, action).expect("a gate")
+    }
+
+    /// Waits until a gate has caught something.
+    pub async fn caught(&self, gate: GateId) {
+        let gates = &self.node.instruments.gates;
+        let hit = || gates.list().iter().any(|armed| armed.id == gate && armed.hits > 0);
+        eventually("the gate catches", hit).await;
     }
 
     /// Stops cleanly and gives the disk.

@@ -270,6 +270,26 @@ impl BatchHeader {
     }
 }
 
+/// Records in batches that lie end to end, by their headers alone; counts up to the first that is not whole.
+#[must_use]
+pub fn record_count(mut batches: &[u8]) -> u64 {
+    const LENGTH_AT: usize = 8;
+    const COUNT_AT: usize = HEADER_BYTES - 4;
+    let mut records = 0;
+    loop {
+        let field = |at: usize| batches.get(at..).and_then(|bytes| bytes.first_chunk());
+        let (Some(length), Some(count)) = (field(LENGTH_AT), field(COUNT_AT)) else {
+            return records;
+        };
+        let length = i32::from_be_bytes(*length);
+        let next = usize::try_from(length).ok().filter(|_| length >= LENGTH_MIN);
+        let next = next.and_then(|length| batches.get(LOG_OVERHEAD_BYTES + length..));
+        let Some(next) = next else { return records };
+        records += u64::from(i32::from_be_bytes(*count).max(0).unsigned_abs());
+        batches = next;
+    }
+}
+
 /// The sequence `delta` records after `base`: 0 follows `i32::MAX`; [`NO_SEQUENCE`] stays.
 #[must_use]
 pub const fn sequence_plus(base: i32, delta: i32) -> i32 {

@@ -23,6 +23,15 @@ pub struct Record<'a> {
     pub headers: Headers<'a>,
 }
 
+impl Record<'_> {
+    /// Bytes of key, value and headers, without the lengths of key and value.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        let length = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len);
+        length(self.key) + length(self.value) + self.headers.bytes.len()
+    }
+}
+
 /// The headers of a record in their order, duplicates included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {

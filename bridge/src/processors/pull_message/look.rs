@@ -16,11 +16,21 @@ use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch, ViewError};
 use crate::translate::names;
 
+/// Messages for the answer, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) messages: SegmentedOut,
+    /// How many.
+    pub(super) count: usize,
+    /// Bytes of their records: keys, values, headers.
+    pub(super) record_bytes: usize,
+}
+
 /// How a look ended; the names go into the remark. Source: GetMessageStatus.
 #[derive(Debug)]
 pub(super) enum Status {
-    /// Messages, one after the other.
-    Found(SegmentedOut),
+    /// Messages.
+    Found(Found),
     NoMatchedMessage,
     NoMessageInQueue,
     OffsetOverflowOne,
@@ -156,8 +166,8 @@ pub(super) async fn look<B: Backend>(
         view = answer.view;
         let mut page = Page::new(pull, target, &config, view);
         let next_offset = page.fill(&answer, position, &target.filter)?;
-        if !page.messages.is_empty() {
-            return Ok(Seen::new(Status::Found(page.messages), next_offset, view));
+        if page.found.count > 0 {
+            return Ok(Seen::new(Status::Found(page.found), next_offset, view));
         }
         if next_offset <= position {
             break;
@@ -172,10 +182,9 @@ pub(super) async fn look<B: Backend>(
 
 /// The messages of one answer.
 struct Page<'a> {
-    messages: SegmentedOut,
+    found: Found,
     scratch: Scratch,
     place: Place<'a>,
-    count: usize,
     count_max: usize,
     bytes_max: usize,
 }
@@ -184,7 +193,7 @@ impl<'a> Page<'a> {
     fn new(pull: &'a Pull, target: &Target, config: &NodeConfig, view: PartitionView) -> Self {
         let is_bridge_topic = names::is_bridge_topic(&target.topic.name);
         Self {
-            messages: SegmentedOut::default(),
+            found: Found::default(),
             scratch: Scratch::default(),
             place: Place {
                 topic: &pull.topic,
@@ -194,7 +203,6 @@ impl<'a> Page<'a> {
                 door: if is_bridge_topic { Door::Bridge } else { Door::Both },
                 append_time_ms: 0,
             },
-            count: 0,
             count_max: pull.messages_max.min(config.transfer_records_max),
             bytes_max: config.transfer_bytes_max,
         }
@@ -241,25 +249,26 @@ impl<'a> Page<'a> {
     /// Adds one message; `false` if there is no room for it beside others.
     fn push(&mut self, record: &Record<'_>, batch: &SharedBatch) -> Result<bool, Refusal> {
         let body_bytes = record.value.map_or(0, <[u8]>::len);
-        let bytes = self.messages.len().saturating_add(body_bytes);
-        let is_full = self.count >= self.count_max || bytes > self.bytes_max;
-        if is_full && self.count > 0 {
+        let found = &mut self.found;
+        let bytes = found.messages.len().saturating_add(body_bytes);
+        let is_full = found.count >= self.count_max || bytes > self.bytes_max;
+        if is_full && found.count > 0 {
             return Ok(false);
         }
-        if self.count == 1 {
+        if found.count == 1 {
             // The others are likely as long as the first.
-            let likely = self.messages.len().saturating_mul(self.count_max);
-            self.messages.tail().reserve(likely.min(self.bytes_max));
+            let likely = found.messages.len().saturating_mul(self.count_max);
+            found.messages.tail().reserve(likely.min(self.bytes_max));
         }
         let region = Some(batch.decoded().region());
-        let (place, scratch) = (&self.place, &mut self.scratch);
-        match message::encode(record, place, region, scratch, &mut self.messages) {
+        match message::encode(record, &self.place, region, &mut self.scratch, &mut found.messages) {
             Ok(_) => {
-                self.count += 1;
+                found.count += 1;
+                found.record_bytes += record.payload_bytes();
                 Ok(true)
             }
             // What came before it can be had.
-            Err(_) if self.count > 0 => Ok(false),
+            Err(_) if found.count > 0 => Ok(false),
             Err(error) => Err(unseeable(record.offset, &error)),
         }
     }

@@ -5,6 +5,8 @@
 //! answered is 0, so clients keep naming all their partitions. Leaves out: fetch sessions (KIP-227),
 //! followers, racks. Source: KIP-74, KIP-98, KIP-207, KIP-320, KIP-516; ReplicaManager.fetchMessages.
 
+mod deliver;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +91,8 @@ impl Handler for Fetch {
         for topic in std::mem::take(&mut request.topics) {
             wanted.push(find(context, &request, topic).await);
         }
-        let look = look_until_enough(context, &request, &wanted).await;
+        let mut look = look_until_enough(context, &request, &wanted).await;
+        deliver::deliver(context, &wanted, &mut look).await;
         respond(wanted, look)
     }
 }

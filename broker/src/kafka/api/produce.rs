@@ -5,12 +5,13 @@
 //! transactional batch is refused), `current_leader` hints (there is one node). Source: KIP-98,
 //! KIP-110, KIP-467, KIP-516; ReplicaManager.appendRecords.
 
+mod instruments;
+
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use duolog_bridge::backend::PERM_WRITE;
 use duolog_log_core::event::{Event, EventKind, Protocol};
-use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::log::AppendOrigin;
 use duolog_log_core::record::RecordError;
 use duolog_log_core::record::validate::{
@@ -70,8 +71,7 @@ fn run(context: Context, body: Bytes) -> Running {
     Box::pin(async move {
         let request = ProduceRequest::from_body(&body, context.version)?;
         drop(body);
-        let subject = GateSubject { client: context.client_id.as_deref(), ..Default::default() };
-        match context.node.instruments.pass(GatePoint::ProduceReceived, subject).await {
+        match instruments::receive(&context, &request.topic_data).await {
             Passage::Go => {}
             Passage::Drop => return Ok(Reply::None),
             Passage::Fail => return Err(Refusal::UnansweredFailure("a gate".to_owned())),
@@ -225,8 +225,7 @@ async fn finish(
             None => Ok(None),
         };
     }
-    let subject = GateSubject { client: context.client_id.as_deref(), ..Default::default() };
-    if context.node.instruments.pass(GatePoint::ProduceAckBefore, subject).await != Passage::Go {
+    if instruments::acknowledge(&context, &responses).await != Passage::Go {
         return Ok(None);
     }
     let response = ProduceResponse { responses, ..ProduceResponse::default() };

@@ -1,14 +1,13 @@
 //! `POST /gates` and `GET /events`: what tests and lessons hold and watch.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::Json;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use duolog_log_core::event::{Event, EventSink, Events, Protocol};
 use duolog_log_core::gate::{ArmedGate, GateAction, GateFilter, GateId, GatePoint};
 use duolog_log_core::ids::Offset;
@@ -17,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::Shared;
+use super::{Peer, Shared};
 use crate::limits::EVENTS_BUFFERED;
 
 /// Hands events to everybody who listens.
@@ -101,11 +100,12 @@ fn line(event: &Event) -> String {
 /// Streams events until the client goes.
 pub(super) async fn events(
     State(shared): State<Shared>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(peer): Extension<Peer>,
 ) -> Response {
-    if !peer.ip().is_loopback() {
+    if !peer.address.ip().is_loopback() {
         return StatusCode::FORBIDDEN.into_response();
     }
+    peer.streams.store(true, Ordering::Relaxed);
     let listener = Listener::new(shared.node.instruments.events.clone(), shared.feed);
     let stopping = shared.node.stopping.clone();
     let lines = stream::unfold((listener, stopping), |(mut listener, stopping)| async move {
@@ -157,10 +157,10 @@ enum Action {
 /// Arms, releases or lists gates.
 pub(super) async fn gates(
     State(shared): State<Shared>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(peer): Extension<Peer>,
     Json(request): Json<GateRequest>,
 ) -> Response {
-    if !peer.ip().is_loopback() {
+    if !peer.address.ip().is_loopback() {
         return StatusCode::FORBIDDEN.into_response();
     }
     let instruments = &shared.node.instruments;

@@ -37,12 +37,6 @@ impl GroupShard {
             if group.image.family.is_none() {
                 claim(group, cx);
             }
-            cx.events.emit(|| {
-                Observed::new(EventKind::RocketmqHeartbeat, now.wall_ms)
-                    .protocol(Protocol::RocketMq)
-                    .client(heartbeat.client.id.clone())
-                    .cause(format!("group {}", cx.group))
-            });
             if !matches!(group.live, Live::RocketMq(_)) {
                 group.live = Live::RocketMq(Box::new(Membership::new(&heartbeat)));
             }

@@ -387,7 +387,6 @@ fn state_changes_are_told_as_events() {
             format!("{} - group g", EventKind::OffsetCommit),
             format!("{} {} group g: joined", EventKind::GroupJoin, id("c", 1)),
             format!("{} {} group g: left", EventKind::GroupLeave, id("c", 1)),
-            format!("{} c@1 group h", EventKind::RocketmqHeartbeat),
             format!("{} c@1 group h: joined", EventKind::GroupJoin),
             format!("{} c@1 group h: connection closed", EventKind::GroupLeave),
         ],

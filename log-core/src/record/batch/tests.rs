@@ -172,3 +172,13 @@ proptest! {
         prop_assert!(total <= bytes.len());
     }
 }
+
+#[test]
+fn records_are_counted_by_headers_alone_up_to_what_is_torn() {
+    let whole = [batch(&[1, 2, 3]), batch(&[4]), batch(&[5; 500])].concat();
+    assert_eq!(record_count(&whole), 504);
+    assert_eq!(record_count(&whole[..whole.len() - 1]), 4);
+    assert_eq!(record_count(&[]), 0);
+    assert_eq!(record_count(&[0; 200]), 0, "a length that no batch has");
+    assert_eq!(record_count(&[0xFF; 200]), 0);
+}
