@@ -444,8 +444,8 @@ impl Partition {
             Effect::Truncated { log_end_offset } => {
                 self.emit(EventKind::LogTruncate, Some(log_end_offset.0), None);
             }
-            // The only replica is the whole ISR.
-            Effect::ProposeIsr { .. } => {}
+            // The only replica is the whole ISR, and follows nobody.
+            Effect::ProposeIsr(_) | Effect::IsrChanged { .. } | Effect::RaiseLogStart { .. } => {}
         }
     }
 

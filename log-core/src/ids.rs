@@ -30,6 +30,11 @@ number! {
     NodeId(i32)
 }
 number! {
+    /// One run of a node's process: a restarted node registers with a greater one, and what the earlier run claimed is
+    /// void (KIP-903).
+    BrokerEpoch(i64)
+}
+number! {
     /// Names an idempotent or transactional producer (KIP-98).
     ProducerId(i64)
 }
@@ -50,6 +55,11 @@ impl Offset {
 }
 
 impl LeaderEpoch {
+    /// "No epoch known", as on the wire.
+    pub const UNKNOWN: Self = Self(-1);
+}
+
+impl BrokerEpoch {
     /// "No epoch known", as on the wire.
     pub const UNKNOWN: Self = Self(-1);
 }

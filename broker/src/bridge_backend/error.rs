@@ -18,7 +18,8 @@ pub(super) fn of(partition: &Partition, error: &AppendError) -> BackendError {
             ReplicationError::NotLeader { .. }
             | ReplicationError::FencedLeaderEpoch { .. }
             | ReplicationError::UnknownLeaderEpoch { .. }
-            | ReplicationError::UnknownReplica(_) => not_leader(partition),
+            | ReplicationError::UnknownReplica(_)
+            | ReplicationError::StaleBrokerEpoch { .. } => not_leader(partition),
         },
         AppendError::RecordTooLarge { bytes, maximum } => {
             BackendError::RecordTooLarge { bytes: *bytes, bytes_max: *maximum }

@@ -73,7 +73,8 @@ fn refusal(error: &append::AppendError) -> AppendError {
             ReplicationError::NotLeader { .. }
             | ReplicationError::FencedLeaderEpoch { .. }
             | ReplicationError::UnknownLeaderEpoch { .. }
-            | ReplicationError::UnknownReplica(_),
+            | ReplicationError::UnknownReplica(_)
+            | ReplicationError::StaleBrokerEpoch { .. },
         )
         | Error::Deleted
         | Error::Stopping => AppendError::NotLeader,

@@ -281,6 +281,7 @@ impl From<&ReplicationError> for ErrorCode {
             ReplicationError::NotEnoughReplicas { .. } => Self::NotEnoughReplicas,
             // The leader has not learnt of the replica yet: it retries (Partition.scala).
             ReplicationError::UnknownReplica(_) => Self::UnknownLeaderEpoch,
+            ReplicationError::StaleBrokerEpoch { .. } => Self::StaleBrokerEpoch,
         }
     }
 }

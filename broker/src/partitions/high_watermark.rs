@@ -35,9 +35,11 @@ impl HighWatermarkGate {
         match effect {
             Effect::HighWatermarkAdvanced { to, .. }
             | Effect::LastStableOffsetAdvanced { to, .. } => *to > self.limit(),
-            Effect::LeaderElected { .. } | Effect::ProposeIsr { .. } | Effect::Truncated { .. } => {
-                false
-            }
+            Effect::LeaderElected { .. }
+            | Effect::ProposeIsr(_)
+            | Effect::IsrChanged { .. }
+            | Effect::RaiseLogStart { .. }
+            | Effect::Truncated { .. } => false,
         }
     }
 }

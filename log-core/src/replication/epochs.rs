@@ -88,6 +88,26 @@ impl LeaderEpochs {
         Some(EpochEnd { epoch: found.epoch, end_offset })
     }
 
+    /// As [`Self::end_offset_for`], in the log of a leader whose epoch began at `current`, whether or not it has written
+    /// since: its epoch ends at the log end, and every earlier one ended at or below its start.
+    #[must_use]
+    pub fn end_offset_for_leader(
+        &self,
+        epoch: LeaderEpoch,
+        current: EpochEntry,
+        log_end_offset: Offset,
+    ) -> Option<EpochEnd> {
+        if epoch == current.epoch {
+            return Some(EpochEnd { epoch, end_offset: log_end_offset });
+        }
+        let written = self.entries.iter().rev().find(|entry| entry.epoch < current.epoch)?;
+        if epoch < written.epoch {
+            return self.end_offset_for(epoch, log_end_offset);
+        }
+        let end_offset = current.start_offset;
+        (epoch < current.epoch).then_some(EpochEnd { epoch: written.epoch, end_offset })
+    }
+
     /// Drops what a truncation of the log to `log_end_offset` (exclusive) removed; returns whether anything went.
     pub fn truncate_from_end(&mut self, log_end_offset: Offset) -> bool {
         let before = self.entries.len();
