@@ -93,6 +93,16 @@ kinds! {
     GateRelease = "gate.release",
     /// The disk refused a write or a sync.
     FaultDisk = "fault.disk",
+    /// A process died; what it wrote stays with the operating system.
+    FaultCrash = "fault.crash",
+    /// A machine lost its power, and with it what was not synced.
+    FaultPower = "fault.power",
+    /// A node came back.
+    FaultRestart = "fault.restart",
+    /// Messages to or from a node are lost, or pass again.
+    FaultNetwork = "fault.network",
+    /// The coordinator took a node for dead.
+    FaultSession = "fault.session",
 }
 
 impl fmt::Display for EventKind {

@@ -20,7 +20,7 @@ use crate::storage::disk::{
 mod crash;
 mod state;
 
-pub use crash::Crash;
+pub use crash::{Crash, CrashLosses};
 use state::{NameChange, State};
 
 /// Shared by its clones, as one disk is by its handles.
@@ -82,10 +82,23 @@ impl MemDisk {
     /// Cuts the power and gives the disk as the next start finds it. Handles to the old one fail.
     #[must_use]
     pub fn crash(&self, how: Crash) -> Self {
+        self.crash_counted(how).0
+    }
+
+    /// As [`Self::crash`], and what became of the writes that were not synced.
+    #[must_use]
+    pub fn crash_counted(&self, how: Crash) -> (Self, CrashLosses) {
         let mut state = self.state();
-        let survived = crash::survivor(&state, how);
+        let mut losses = CrashLosses::default();
+        let survived = crash::survivor(&state, how, &mut losses);
         state.halted = true;
-        Self { state: Arc::new(Mutex::new(survived)) }
+        (Self { state: Arc::new(Mutex::new(survived)) }, losses)
+    }
+
+    /// Whether the machine stopped, by a planned [`Fault::Halt`] or otherwise.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.state().halted
     }
 
     /// Stops the process but not the machine: all that was written stays. Handles to the old disk

@@ -12,8 +12,17 @@ pub enum Crash {
     Seeded(u64),
 }
 
+/// What a power cut did to the changes of contents that were not synced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CrashLosses {
+    /// Of these nothing is left.
+    pub lost: u64,
+    /// Of these writes the first part is left.
+    pub torn: u64,
+}
+
 /// The disk as the next start finds it.
-pub(super) fn survivor(state: &State, how: Crash) -> State {
+pub(super) fn survivor(state: &State, how: Crash, losses: &mut CrashLosses) -> State {
     let mut next = state.clone_for_next_process();
     let mut seed = match how {
         Crash::ForgetUnsynced => None,
@@ -23,7 +32,7 @@ pub(super) fn survivor(state: &State, how: Crash) -> State {
         *names = surviving_names(names, seed.as_mut());
     }
     for inode in next.inodes.values_mut() {
-        *inode = surviving_content(inode, seed.as_mut());
+        *inode = surviving_content(inode, seed.as_mut(), losses);
     }
     next
 }
@@ -37,19 +46,31 @@ fn surviving_names(names: &Names, random: Option<&mut Random>) -> Names {
     Names { seen: durable.clone(), durable, unsynced: Vec::new() }
 }
 
-fn surviving_content(inode: &Inode, random: Option<&mut Random>) -> Inode {
+fn surviving_content(
+    inode: &Inode,
+    random: Option<&mut Random>,
+    losses: &mut CrashLosses,
+) -> Inode {
     let mut durable = inode.durable.clone();
-    if let Some(random) = random {
-        for change in &inode.unsynced {
-            match (random.below(4), change) {
-                (0, _) => {}
-                (1, ContentChange::Write { position, bytes }) => {
-                    let kept = random.below(bytes.len() + 1);
-                    let bytes = bytes.iter().take(kept).copied().collect();
-                    ContentChange::Write { position: *position, bytes }.apply(&mut durable);
-                }
-                _ => change.apply(&mut durable),
+    let Some(random) = random else {
+        losses.lost += inode.unsynced.len() as u64;
+        return Inode {
+            seen: durable.clone(),
+            durable,
+            modified_ms: inode.modified_ms,
+            ..Inode::default()
+        };
+    };
+    for change in &inode.unsynced {
+        match (random.below(4), change) {
+            (0, _) => losses.lost += 1,
+            (1, ContentChange::Write { position, bytes }) => {
+                let kept = random.below(bytes.len() + 1);
+                losses.torn += u64::from(kept < bytes.len());
+                let bytes = bytes.iter().take(kept).copied().collect();
+                ContentChange::Write { position: *position, bytes }.apply(&mut durable);
             }
+            _ => change.apply(&mut durable),
         }
     }
     Inode { seen: durable.clone(), durable, unsynced: Vec::new(), modified_ms: inode.modified_ms }
