@@ -23,40 +23,11 @@ import org.apache.rocketmq.remoting.protocol.statictopic.*;
 import org.apache.rocketmq.remoting.protocol.subscription.*;
 
 /** Writes what the 5.5.0 classes encode, one tab-separated file per kind. See README.md. */
-public class Golden {
-    static Path dir;
-
-    interface Rows { void write(PrintStream out) throws Exception; }
-
-    static void file(String name, Rows rows) throws Exception {
-        try (PrintStream out = new PrintStream(Files.newOutputStream(dir.resolve(name)), false, "UTF-8")) {
-            rows.write(out);
-        }
-    }
-
-    static String hex(byte[] bytes) {
-        StringBuilder text = new StringBuilder();
-        for (byte b : bytes) text.append(String.format("%02x", b));
-        return text.toString();
-    }
+public class Golden extends Client {
 
     static String hex(String text) { return hex(text.getBytes(StandardCharsets.UTF_8)); }
 
-    static byte[] bytes(ByteBuffer buffer) {
-        byte[] bytes = new byte[buffer.remaining()];
-        buffer.get(bytes);
-        return bytes;
-    }
-
     // ---- frames
-
-    static void frame(PrintStream out, String name, RemotingCommand command) {
-        for (SerializeType type : SerializeType.values()) {
-            command.setSerializeTypeCurrentRPC(type);
-            byte[] frame = bytes(command.encode());
-            out.println(name + "-" + type + "\t" + hex(frame));
-        }
-    }
 
     static RemotingCommand request(int code, CommandCustomHeader header, int opaque) {
         RemotingCommand command = RemotingCommand.createRequestCommand(code, header);
@@ -65,49 +36,16 @@ public class Golden {
         return command;
     }
 
-    static SendMessageRequestHeader send(String topic, boolean batch) {
-        SendMessageRequestHeader header = new SendMessageRequestHeader();
-        header.setProducerGroup("group-p");
-        header.setTopic(topic);
-        header.setDefaultTopic("TBW102");
-        header.setDefaultTopicQueueNums(4);
-        header.setQueueId(3);
-        header.setSysFlag(0);
-        header.setBornTimestamp(1700000000123L);
-        header.setFlag(7);
-        Map<String, String> properties = new LinkedHashMap<>();
-        properties.put("KEYS", "k1 k2");
-        properties.put("UNIQ_KEY", "7F0000010000123456780000ABCD0001");
-        properties.put("WAIT", "true");
-        properties.put("TAGS", "TagA");
-        properties.put("name", "größe \"q\" \\ /");
-        header.setProperties(MessageDecoder.messageProperties2String(properties));
-        header.setReconsumeTimes(0);
-        header.setUnitMode(false);
-        header.setBatch(batch);
-        header.setBrokerName("broker-a");
-        return header;
-    }
-
     static void frames(PrintStream out) throws Exception {
-        RemotingCommand v2 = request(310, SendMessageRequestHeaderV2.createSendMessageRequestHeaderV2(send("orders", false)), 41);
+        SendMessageRequestHeader send = send();
+        send.setBrokerName("broker-a");
+        RemotingCommand v2 = request(310, SendMessageRequestHeaderV2.createSendMessageRequestHeaderV2(send), 41);
         v2.setBody("hello body".getBytes());
         frame(out, "send-v2", v2);
-        RemotingCommand v1 = request(10, send("orders", false), 42);
+        RemotingCommand v1 = request(10, send, 42);
         v1.setBody("hello body".getBytes());
         frame(out, "send-v1", v1);
-        PullMessageRequestHeader pull = new PullMessageRequestHeader();
-        pull.setConsumerGroup("group-c");
-        pull.setTopic("orders");
-        pull.setQueueId(2);
-        pull.setQueueOffset(99L);
-        pull.setMaxMsgNums(32);
-        pull.setSysFlag(6);
-        pull.setCommitOffset(98L);
-        pull.setSuspendTimeoutMillis(15000L);
-        pull.setSubscription("TagA || TagB");
-        pull.setSubVersion(1700000000000L);
-        pull.setExpressionType("TAG");
+        PullMessageRequestHeader pull = pull();
         pull.setMaxMsgBytes(Integer.MAX_VALUE);
         pull.setBrokerName("broker-a");
         frame(out, "pull", request(11, pull, Integer.MAX_VALUE));
@@ -238,11 +176,7 @@ public class Golden {
     // ---- batches
 
     static void batches(PrintStream out) throws Exception {
-        List<Message> messages = new ArrayList<>();
-        Message first = new Message("orders", "TagA", "k1 k2", "first".getBytes());
-        first.setFlag(9);
-        messages.add(first);
-        messages.add(new Message("orders", "second \u00e9".getBytes(StandardCharsets.UTF_8)));
+        List<Message> messages = messages();
         Message third = new Message("orders", "", "", "third".getBytes());
         third.putUserProperty("a", "b");
         messages.add(third);
@@ -326,16 +260,6 @@ public class Golden {
 
     // ---- bodies
 
-    static void body(PrintStream out, String name, Object body) {
-        out.println(name + "\t" + RemotingSerializable.toJson(body, false));
-    }
-
-    static SubscriptionData subscription(String expression) throws Exception {
-        SubscriptionData data = FilterAPI.buildSubscriptionData("orders", expression);
-        data.setSubVersion(1700000000000L);
-        return data;
-    }
-
     static BrokerData broker() {
         BrokerData broker = new BrokerData();
         broker.setCluster("DefaultCluster");
@@ -356,40 +280,17 @@ public class Golden {
     }
 
     static void clientBodies(PrintStream out) throws Exception {
-        HeartbeatData heartbeat = new HeartbeatData();
-        heartbeat.setClientID("127.0.0.1@1#2");
-        ProducerData producer = new ProducerData();
-        producer.setGroupName("group-p");
-        heartbeat.getProducerDataSet().add(producer);
-        ConsumerData consumer = new ConsumerData();
-        consumer.setGroupName("group-c");
-        consumer.setConsumeType(ConsumeType.CONSUME_PASSIVELY);
-        consumer.setMessageModel(MessageModel.CLUSTERING);
-        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
-        consumer.getSubscriptionDataSet().add(subscription("Aa || TagB"));
-        heartbeat.getConsumerDataSet().add(consumer);
-        body(out, "HeartbeatData", heartbeat);
-        CheckClientRequestBody check = new CheckClientRequestBody();
-        check.setClientId("127.0.0.1@1#2");
-        check.setGroup("group-c");
+        body(out, "HeartbeatData", heartbeat());
+        CheckClientRequestBody check = check();
         check.setNamespace("");
-        SubscriptionData sql = FilterAPI.build("orders", "a > 5 AND b = 'x'", "SQL92");
-        sql.setSubVersion(5);
-        check.setSubscriptionData(sql);
         body(out, "CheckClientRequestBody", check);
-        LockBatchRequestBody lock = new LockBatchRequestBody();
-        lock.setConsumerGroup("group-c");
-        lock.setClientId("127.0.0.1@1#2");
-        lock.getMqSet().add(new MessageQueue("orders", "broker-a", 3));
-        body(out, "LockBatchRequestBody", lock);
+        body(out, "LockBatchRequestBody", lock());
         UnlockBatchRequestBody unlock = new UnlockBatchRequestBody();
         unlock.setConsumerGroup("group-c");
         unlock.setClientId("127.0.0.1@1#2");
         unlock.getMqSet().add(new MessageQueue("orders", "broker-a", 3));
         body(out, "UnlockBatchRequestBody", unlock);
-        SubscriptionGroupConfig group = new SubscriptionGroupConfig();
-        group.setGroupName("group-c");
-        body(out, "SubscriptionGroupConfig", group);
+        body(out, "SubscriptionGroupConfig", group());
         CreateTopicListRequestBody create = new CreateTopicListRequestBody();
         create.setTopicConfigList(new ArrayList<>(List.of(new TopicConfig("orders", 4, 4, 6))));
         body(out, "CreateTopicListRequestBody", create);
@@ -424,7 +325,7 @@ public class Golden {
         consumers.setMessageModel(MessageModel.CLUSTERING);
         consumers.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
         consumers.getConnectionSet().add(connection());
-        consumers.getSubscriptionTable().put("orders", subscription("*"));
+        consumers.getSubscriptionTable().put("orders", subscription("*", "TAG", 1700000000000L));
         body(out, "ConsumerConnection", consumers);
         ProducerConnection producers = new ProducerConnection();
         producers.getConnectionSet().add(connection());
@@ -454,8 +355,7 @@ public class Golden {
         GroupList groups = new GroupList();
         groups.setGroupList(new HashSet<>(Set.of("group-c")));
         body(out, "GroupList", groups);
-        SubscriptionGroupConfig group = new SubscriptionGroupConfig();
-        group.setGroupName("group-c");
+        SubscriptionGroupConfig group = group();
         body(out, "SubscriptionGroupConfig", group);
         LockBatchResponseBody locked = new LockBatchResponseBody();
         locked.setLockOKMQSet(new HashSet<>(Set.of(new MessageQueue("orders", "broker-a", 3))));
@@ -477,21 +377,21 @@ public class Golden {
     }
 
     public static void main(String[] args) throws Exception {
-        dir = Paths.get(args[0]);
+        Path dir = Paths.get(args[0]);
         Files.createDirectories(dir);
-        file("frames.tsv", Golden::frames);
-        file("header-errors.tsv", Golden::headerErrors);
-        file("messages.tsv", Golden::messages);
-        file("stored.tsv", Golden::stored);
-        file("batches.tsv", Golden::batches);
-        file("compressed.tsv", Golden::compressed);
-        file("hashes.tsv", Golden::hashes);
-        file("topics.tsv", Golden::topics);
-        file("filters.tsv", Golden::filters);
-        file("properties.tsv", Golden::properties);
-        file("ids.tsv", Golden::ids);
-        file("client-bodies.tsv", Golden::clientBodies);
-        file("server-bodies.tsv", Golden::serverBodies);
+        file(dir, "frames.tsv", Golden::frames);
+        file(dir, "header-errors.tsv", Golden::headerErrors);
+        file(dir, "messages.tsv", Golden::messages);
+        file(dir, "stored.tsv", Golden::stored);
+        file(dir, "batches.tsv", Golden::batches);
+        file(dir, "compressed.tsv", Golden::compressed);
+        file(dir, "hashes.tsv", Golden::hashes);
+        file(dir, "topics.tsv", Golden::topics);
+        file(dir, "filters.tsv", Golden::filters);
+        file(dir, "properties.tsv", Golden::properties);
+        file(dir, "ids.tsv", Golden::ids);
+        file(dir, "client-bodies.tsv", Golden::clientBodies);
+        file(dir, "server-bodies.tsv", Golden::serverBodies);
         System.exit(0);
     }
 }
