@@ -13,6 +13,7 @@ pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, JsonError> {
     let mut command = RemotingCommand { serialize: SerializeType::Json, ..Default::default() };
     let mut cursor = Cursor::new(header);
     let mut scratch = Vec::new();
+    let mut has_fields = false;
     cursor.expect(b'{')?;
     if !cursor.eat(b'}') {
         loop {
@@ -22,6 +23,10 @@ pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, JsonError> {
                 Quoted::Unescaped => &scratch,
             };
             cursor.expect(b':')?;
+            // Each costs a copy of the header: with many of them time would be quadratic.
+            if name == b"extFields" && std::mem::replace(&mut has_fields, true) {
+                return Err(cursor.error("one member extFields"));
+            }
             decode_member(name, &mut cursor, &mut command)?;
             if cursor.eat(b'}') {
                 break;

@@ -234,3 +234,24 @@ proptest! {
         let _any = Decoder::default().decode(&mut buffer);
     }
 }
+
+/// Every one would be a copy of the whole header.
+#[test]
+fn fields_come_once_in_a_json_header() {
+    let frame = |header: &str| {
+        let mut frame = BytesMut::new();
+        let length = u32::try_from(header.len()).unwrap();
+        frame.put_u32(length + 4);
+        frame.put_u32(length);
+        frame.put_slice(header.as_bytes());
+        frame
+    };
+    let once = "{\"code\":28,\"extFields\":{\"a\":\"b\"}}";
+    assert!(Decoder::default().decode(&mut frame(once)).unwrap().is_some());
+    for second in ["{\"a\":\"c\"}", "{}", "null"] {
+        let header =
+            format!("{{\"extFields\":{{\"a\":\"b\"}},\"code\":28,\"extFields\":{second}}}");
+        let error = Decoder::default().decode(&mut frame(&header)).unwrap_err();
+        assert!(matches!(error, FrameError::JsonHeader(_)), "{error}");
+    }
+}
