@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::remoting::{RemotingCommand, SerializeType};
 
@@ -41,6 +41,7 @@ pub struct Session {
     outbox: Outbox,
     is_member: AtomicBool,
     client_id: OnceLock<Arc<str>>,
+    close: Notify,
 }
 
 impl Session {
@@ -74,6 +75,12 @@ impl Session {
         self.client_id.get().cloned().unwrap_or_else(|| Arc::from(self.peer.to_string()))
     }
 
+    /// Resolves once the node wants this connection closed; then its loop ends it as if the client
+    /// had. May be dropped and called again.
+    pub async fn close_requested(&self) {
+        self.close.notified().await;
+    }
+
     /// Remembers the client's id; a connection belongs to one client.
     pub(crate) fn set_client_id(&self, client_id: &Arc<str>) {
         self.client_id.get_or_init(|| Arc::clone(client_id));
@@ -104,8 +111,15 @@ impl Sessions {
     /// Registers a connection. `outbox` should hold a handful; what does not fit is dropped.
     pub fn open(&self, door: Door, peer: SocketAddr, outbox: Outbox) -> Arc<Session> {
         let id = SessionId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let (is_member, client_id) = (AtomicBool::new(false), OnceLock::new());
-        let session = Arc::new(Session { id, door, peer, outbox, is_member, client_id });
+        let session = Arc::new(Session {
+            id,
+            door,
+            peer,
+            outbox,
+            is_member: AtomicBool::new(false),
+            client_id: OnceLock::new(),
+            close: Notify::new(),
+        });
         self.open.write().insert(id, Arc::clone(&session));
         session
     }
@@ -113,6 +127,13 @@ impl Sessions {
     /// Forgets a connection.
     pub fn close(&self, id: SessionId) {
         self.open.write().remove(&id);
+    }
+
+    /// Has a connection closed by its loop; no matter if it is closed already.
+    pub fn request_close(&self, id: SessionId) {
+        if let Some(session) = self.open.read().get(&id) {
+            session.close.notify_one();
+        }
     }
 
     /// How many connections are open.

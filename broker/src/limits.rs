@@ -52,6 +52,9 @@ pub const TAG_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// read from it.
 pub const REMOTING_IN_FLIGHT_MAX: usize = 4096;
 
+/// Bytes of answers after which one RocketMQ connection writes before it answers more.
+pub const REMOTING_OUT_BYTES: usize = 1024 * 1024;
+
 /// Requests of ours that wait for one RocketMQ connection; more are dropped.
 pub const REMOTING_NOTICES_MAX: usize = 64;
 
@@ -62,6 +65,31 @@ pub const DECODED_CACHE_BYTES: usize = 64 * 1024 * 1024;
 pub const PULL_READ_BYTES: usize = 64 * 1024;
 
 const _: () = assert!(PULL_READ_BYTES * 16 <= DECODED_CACHE_BYTES);
+
+/// Bytes of decoded batches that one read looks through for a filter; then the reader is told how
+/// far it got.
+pub const PULL_SCAN_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Offsets of the index of tags that a filter looks at first, and how many there must be for it to
+/// look at all.
+pub const TAG_SCAN_OFFSETS_MIN: i64 = 1024;
+
+/// Offsets of the index of tags that a filter passes at a time: a few milliseconds when the index
+/// has to be made for them.
+pub const TAG_SCAN_OFFSETS: i64 = 16_384;
+
+/// Offsets of the index of tags that a filter passes in one read.
+pub const TAG_SCAN_OFFSETS_MAX: i64 = 262_144;
+
+/// Matches that a filter notes at a time: what a pull asks for.
+pub const TAG_MATCHES_MAX: usize = 32;
+
+const _: () = assert!(TAG_SCAN_OFFSETS_MIN < TAG_SCAN_OFFSETS);
+const _: () = assert!(TAG_SCAN_OFFSETS < TAG_SCAN_OFFSETS_MAX);
+
+/// Markers and aborted batches at the end of a log that are passed to find its last message; behind
+/// more of them a lag is shown that is none.
+pub const HIDDEN_BATCHES_MAX: usize = 10_000;
 
 /// Events that a slow listener may be behind; then it is told how many it missed.
 pub const EVENTS_BUFFERED: usize = 8192;

@@ -1,5 +1,6 @@
 //! A node on a temporary directory, for tests within this crate.
 
+pub mod rocketmq;
 pub mod served;
 
 use std::future::Future;

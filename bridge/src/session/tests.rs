@@ -20,6 +20,25 @@ fn a_notice_reaches_the_members_that_are_here() {
     assert!(second.try_recv().is_err());
 }
 
+/// Whether its loop waits already or not.
+#[test]
+fn a_close_is_asked_for_once_and_kept_until_the_loop_looks() {
+    let sessions = Sessions::default();
+    let (outbox, _inbox) = mpsc::channel(1);
+    let session = sessions.open(Door::Broker, peer(), outbox);
+    assert!(!is_ready(session.close_requested()), "nobody has asked");
+    sessions.request_close(SessionId(99));
+    assert!(!is_ready(session.close_requested()), "another one's");
+    sessions.request_close(session.id());
+    assert!(is_ready(session.close_requested()));
+}
+
+/// Is it ready at its first poll?
+fn is_ready(future: impl Future<Output = ()>) -> bool {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    std::pin::pin!(future).poll(&mut context).is_ready()
+}
+
 #[test]
 fn a_full_outbox_loses_the_notice_and_a_closed_session_gets_none() {
     let sessions = Sessions::default();

@@ -55,9 +55,12 @@ impl NoticeSink for Groups {
                     dispatcher.sessions().notify_consumer_ids_changed(&group, sessions);
                 }
             }
-            // Its connection is idle too, so its own loop closes it.
+            // A client may go on pulling without a heartbeat. Source: ClientHousekeepingService.
             Notice::ChannelExpired(channel) => {
-                tracing::debug!(channel = channel.0, "client silent for too long");
+                tracing::debug!(channel = channel.0, "no heartbeat for too long");
+                if let Some(dispatcher) = self.dispatcher.get() {
+                    dispatcher.sessions().request_close(SessionId(channel.0));
+                }
             }
         }
     }

@@ -27,8 +27,11 @@ use tokio_util::sync::CancellationToken;
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 use super::write::write_segments;
 use crate::instruments::Instruments;
-use crate::limits::{REMOTING_IN_FLIGHT_MAX, REMOTING_NOTICES_MAX};
+use crate::limits::{REMOTING_IN_FLIGHT_MAX, REMOTING_NOTICES_MAX, REMOTING_OUT_BYTES};
 use crate::metrics::{ApiTimer, Metrics};
+
+/// How long a connection may take to answer what it owes once the node stops.
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a connection was closed by this side.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +44,10 @@ enum CloseReason {
     Io(#[from] std::io::Error),
     #[error("idle for {0:?}")]
     Idle(Duration),
+    #[error("the client takes no answers for {0:?}")]
+    Stuck(Duration),
+    #[error("no heartbeat for too long")]
+    Expired,
     #[error("the node is stopping")]
     Stopping,
 }
@@ -55,7 +62,7 @@ pub struct Entrance<B> {
     pub metrics: Arc<Metrics>,
     /// Hear of connections that come and go.
     pub instruments: Arc<Instruments>,
-    /// Silence after which a connection is closed.
+    /// A connection that is neither read from nor written to for so long is closed.
     pub idle: Duration,
     /// Set once nothing new is to begin.
     pub stopping: CancellationToken,
@@ -79,6 +86,7 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
         write,
         out: SegmentedOut::default(),
         waiting: FuturesUnordered::new(),
+        active: Instant::now(),
     };
     let ended = connection.run(notices).await;
     let reason: &dyn Display = match &ended {
@@ -98,6 +106,8 @@ struct Connection<'a, B> {
     /// Answers that are not written yet.
     out: SegmentedOut,
     waiting: FuturesUnordered<Waiting>,
+    /// When something was last read or written.
+    active: Instant,
 }
 
 impl<B: Backend> Connection<'_, B> {
@@ -106,13 +116,21 @@ impl<B: Backend> Connection<'_, B> {
         mut notices: mpsc::Receiver<RemotingCommand>,
     ) -> Result<(), CloseReason> {
         let idle = self.entrance.idle;
-        let mut active = Instant::now();
-        let alarm = sleep_until(active + idle);
+        let alarm = sleep_until(self.active + idle);
         tokio::pin!(alarm);
+        let mut stopping = false;
         loop {
-            let wanted = self.dispatch_all().await?;
+            if !stopping && self.entrance.stopping.is_cancelled() {
+                stopping = true;
+                alarm.as_mut().reset(Instant::now() + DRAIN_LIMIT);
+            }
+            // What is begun is answered; nothing more is begun.
+            let wanted = if stopping { 0 } else { self.dispatch_all().await? };
             self.write_out().await?;
-            let open = self.waiting.len() < REMOTING_IN_FLIGHT_MAX;
+            if stopping && self.waiting.is_empty() {
+                return Err(CloseReason::Stopping);
+            }
+            let open = !stopping && self.waiting.len() < REMOTING_IN_FLIGHT_MAX;
             tokio::select! {
                 Some((answer, timer)) = self.waiting.next(), if !self.waiting.is_empty() => {
                     self.answer(answer, timer)?;
@@ -122,14 +140,18 @@ impl<B: Backend> Connection<'_, B> {
                     if input? == Input::End {
                         return Ok(());
                     }
-                    active = Instant::now();
+                    self.active = Instant::now();
                 }
-                () = self.entrance.stopping.cancelled() => return Err(CloseReason::Stopping),
+                () = self.entrance.stopping.cancelled(), if !stopping => {}
+                () = self.session.close_requested() => return Err(CloseReason::Expired),
                 () = &mut alarm => {
-                    if active.elapsed() >= idle {
+                    if stopping {
+                        return Err(CloseReason::Stopping);
+                    }
+                    if self.active.elapsed() >= idle {
                         return Err(CloseReason::Idle(idle));
                     }
-                    alarm.as_mut().reset(active + idle);
+                    alarm.as_mut().reset(self.active + idle);
                 }
             }
         }
@@ -142,6 +164,9 @@ impl<B: Backend> Connection<'_, B> {
             let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
             self.input.release();
             self.begin(request).await?;
+            if self.out.len() >= REMOTING_OUT_BYTES {
+                self.flush().await?;
+            }
         }
         let held = self.input.bytes.len();
         let announced = self.input.bytes.first_chunk().map(|field| i32::from_be_bytes(*field));
@@ -183,14 +208,37 @@ impl<B: Backend> Connection<'_, B> {
     async fn write_out(&mut self) -> Result<(), CloseReason> {
         while let Some(Some((answer, timer))) = ready(&mut self.waiting).await {
             self.answer(answer, timer)?;
+            if self.out.len() >= REMOTING_OUT_BYTES {
+                self.flush().await?;
+            }
         }
+        self.flush().await
+    }
+
+    /// Writes the answers that there are. A client that does not take them holds up only itself, and
+    /// is given up after the idle time, or when the node wants to.
+    async fn flush(&mut self) -> Result<(), CloseReason> {
         if self.out.is_empty() {
             return Ok(());
         }
+        let idle = self.entrance.idle;
         let mut segments = std::mem::take(&mut self.out).into_segments();
-        write_segments(&mut self.write, segments.make_contiguous()).await?;
+        tokio::select! {
+            biased;
+            written = write_segments(&mut self.write, segments.make_contiguous()) => written?,
+            () = tokio::time::sleep(idle) => return Err(CloseReason::Stuck(idle)),
+            () = drained(&self.entrance.stopping) => return Err(CloseReason::Stopping),
+            () = self.session.close_requested() => return Err(CloseReason::Expired),
+        }
+        self.active = Instant::now();
         Ok(())
     }
+}
+
+/// Resolves once a node that stops has given its clients time enough.
+async fn drained(stopping: &CancellationToken) {
+    stopping.cancelled().await;
+    tokio::time::sleep(DRAIN_LIMIT).await;
 }
 
 /// The next answer if one is ready now.
@@ -205,3 +253,6 @@ async fn ready(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,6 +108,11 @@ impl TestNode {
         eventually("the gate catches", hit).await;
     }
 
+    /// What ends before the node is stopped.
+    pub(super) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
     /// Stops cleanly and gives the disk.
     pub async fn stop(self) -> MemDisk {
         self.node.stopping.cancel();

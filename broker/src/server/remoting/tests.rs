@@ -1,0 +1,207 @@
+//! What bounds a RocketMQ connection, over real sockets.
+
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use duolog_bridge::backend::Backend;
+use duolog_bridge::dispatch::Dispatcher;
+use duolog_log_core::record::BatchParams;
+
+use crate::limits::REMOTING_IN_FLIGHT_MAX;
+use crate::testing::rocketmq::{RemotingSocket, plant, pull_fields, request, tagged_batch};
+use crate::testing::served::{LIMIT, TestNode, eventually};
+
+const NEVER: Duration = Duration::from_secs(600);
+
+/// GET_BROKER_RUNTIME_INFO.
+const RUNTIME_INFO: i32 = 28;
+
+fn word(serialize: u8, header_length: u32) -> u32 {
+    u32::from(serialize) << 24 | header_length
+}
+
+/// Cases B07, B18: after bytes that cannot be a frame the connection is closed, at once and alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn impossible_frames_close_their_connection_before_they_are_whole() {
+    let node = TestNode::start(&[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut bystander = RemotingSocket::connect(address).await;
+    for (what, length, word) in [
+        ("nothing", 0, None),
+        ("no room for the header's length", 3, None),
+        ("negative", -1, None),
+        ("one byte more than a frame may have", 16 * 1024 * 1024 - 3, None),
+        ("TLS", 0x1603_0102, None),
+        ("HTTP", i32::from_be_bytes(*b"GET "), None),
+        ("a header longer than its frame", 100, Some(word(0, 97))),
+        ("an unknown kind of header", 100, Some(word(7, 20))),
+    ] {
+        let mut client = RemotingSocket::connect(address).await;
+        let mut bytes = BytesMut::new();
+        bytes.put_i32(length);
+        if let Some(word) = word {
+            bytes.put_u32(word);
+        }
+        client.send_bytes(&bytes).await;
+        assert_eq!(client.receive().await, None, "{what}");
+    }
+    // The largest length there is, begun and never ended: nothing is reserved for it.
+    let mut patient = RemotingSocket::connect(address).await;
+    let mut bytes = BytesMut::new();
+    bytes.put_i32(16 * 1024 * 1024 - 4);
+    bytes.put_u32(word(0, 2));
+    patient.send_bytes(&bytes).await;
+    bystander.send(request(RUNTIME_INFO, &[], b"")).await;
+    assert!(bystander.receive().await.is_some());
+    drop(patient);
+    drop(bystander);
+    eventually("all are forgotten", || dispatcher.sessions().is_empty()).await;
+    node.stop().await;
+}
+
+async fn hold<B: Backend>(client: &mut RemotingSocket, dispatcher: &Dispatcher<B>, count: usize) {
+    let before = dispatcher.held_pulls();
+    let changes = [("sysFlag", "6"), ("suspendTimeoutMillis", "600000")];
+    for _ in 0..count {
+        assert!(client.send(request(11, &pull_fields("t", "0", &changes), b"")).await);
+    }
+    eventually("held", || dispatcher.held_pulls() == before + count).await;
+}
+
+/// Beyond the bound nothing more is read from that client; an answer makes room again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_holds_so_many_pulls_and_no_more() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut client = RemotingSocket::connect(address).await;
+    hold(&mut client, &dispatcher, REMOTING_IN_FLIGHT_MAX).await;
+    client.send(request(RUNTIME_INFO, &[], b"")).await;
+    let mut other = RemotingSocket::connect(address).await;
+    other.send(request(RUNTIME_INFO, &[], b"")).await;
+    assert!(other.receive().await.is_some(), "others are served");
+    assert_eq!(dispatcher.held_pulls(), REMOTING_IN_FLIGHT_MAX);
+    plant(&node.partition("t", 0), tagged_batch(BatchParams::default(), &[("", b"a")])).await;
+    for _ in 0..=REMOTING_IN_FLIGHT_MAX {
+        assert!(client.receive().await.is_some(), "the pulls, and what waited behind them");
+    }
+    assert_eq!(dispatcher.held_pulls(), 0);
+    node.stop().await;
+}
+
+/// Pitfall 31: a pull that waits goes with its connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn held_pulls_end_with_their_connection() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut client = RemotingSocket::connect(address).await;
+    hold(&mut client, &dispatcher, 3).await;
+    drop(client);
+    eventually("let go", || dispatcher.held_pulls() == 0).await;
+    let id = node.node.controller.image().topic("t").expect("t").id;
+    let mut client = RemotingSocket::connect(address).await;
+    hold(&mut client, &dispatcher, 1).await;
+    node.node.delete_topic(id).await.expect("deleted");
+    assert!(client.receive().await.is_some(), "pitfall 31: the topic is gone");
+    node.stop().await;
+}
+
+/// A client that asks and does not read is given up; meanwhile only a bounded part of what it asked
+/// for is made ready, and others are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_takes_no_answers_is_given_up() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let value = vec![b'x'; 200_000];
+    plant(&node.partition("t", 0), tagged_batch(BatchParams::default(), &[("", &value)])).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, Duration::from_millis(500)).await;
+    let mut client = RemotingSocket::connect(address).await;
+    let pull = request(11, &pull_fields("t", "0", &[]), b"");
+    let mut asked: u64 = 0;
+    while client.send(pull.clone()).await {
+        asked += 1;
+    }
+    let mut other = RemotingSocket::connect(address).await;
+    other.send(pull).await;
+    assert!(other.receive().await.is_some());
+    assert!(node.node.metrics.records_out.value() < asked + 1, "not all was made ready");
+    eventually("given up", || dispatcher.sessions().len() <= 1).await;
+    node.stop().await;
+}
+
+/// As `channelExpiredTimeout` and the idle time of the original's server.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
+    let node = TestNode::start(&[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, Duration::from_millis(300)).await;
+    let mut idle = RemotingSocket::connect(address).await;
+    assert_eq!(idle.receive().await, None);
+    node.stop().await;
+}
+
+/// What was begun is answered before a stopping node closes: here a pull that waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_node_answers_what_it_owes() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut client = RemotingSocket::connect(address).await;
+    hold(&mut client, &dispatcher, 3).await;
+    node.node.stopping.cancel();
+    for _ in 0..3 {
+        let answer = client.receive().await.expect("an answer before the close");
+        assert!(String::from_utf8_lossy(&answer).contains("\"code\":19"));
+    }
+    assert_eq!(client.receive().await, None);
+    node.stop().await;
+}
+
+fn heartbeat(client_id: &str) -> Vec<u8> {
+    let subscription = "{\"classFilterMode\":false,\"codeSet\":[],\"expressionType\":\"TAG\",\
+                        \"subString\":\"*\",\"subVersion\":1,\"tagsSet\":[],\"topic\":\"t\"}";
+    format!(
+        "{{\"clientID\":\"{client_id}\",\"consumerDataSet\":[{{\"consumeFromWhere\":\
+         \"CONSUME_FROM_LAST_OFFSET\",\"consumeType\":\"CONSUME_PASSIVELY\",\"groupName\":\"g\",\
+         \"messageModel\":\"CLUSTERING\",\"subscriptionDataSet\":[{subscription}],\
+         \"unitMode\":false}}],\"producerDataSet\":[]}}"
+    )
+    .into_bytes()
+}
+
+/// Without heartbeats a client is dropped, though it pulls: its connection is closed, the others of
+/// its group are told. Source: ClientHousekeepingService.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_heartbeats_is_closed_and_the_others_are_told() {
+    let node = TestNode::start(&["rocketmq.channelExpiredTimeout=1500"]).await;
+    node.create_topic("t", &[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut silent = RemotingSocket::connect(address).await;
+    silent.send(request(34, &[], &heartbeat("silent"))).await;
+    assert!(silent.receive().await.is_some());
+    let mut lively = RemotingSocket::connect(address).await;
+    let lives = async {
+        // One notice for its own coming, one for the other's going.
+        let mut notices = 0;
+        while notices < 2 {
+            lively.send(request(34, &[], &heartbeat("lively"))).await;
+            let frame = lively.receive().await.expect("an answer or a notice");
+            notices += u32::from(String::from_utf8_lossy(&frame).contains("consumerGroup"));
+        }
+    };
+    let pulls = async {
+        let pull = request(11, &pull_fields("t", "0", &[]), b"");
+        while silent.send(pull.clone()).await && silent.receive().await.is_some() {}
+    };
+    let both = async { tokio::join!(lives, pulls) };
+    tokio::time::timeout(LIMIT, both).await.expect("closed, and told");
+    eventually("only one is left", || dispatcher.sessions().len() == 1).await;
+    node.stop().await;
+}
