@@ -24,6 +24,7 @@ pub use group::{
 pub use node::{NodeConfig, RuntimeCounters};
 pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub struct Appended {
     pub base_offset: i64,
     /// The append time given to the batch, in milliseconds since 1970.
     pub append_time_ms: i64,
+    /// The partition's cluster-wide number.
+    pub partition_number: u32,
     /// What was waited for and did it come.
     pub stored: Stored,
 }
@@ -104,9 +107,6 @@ pub struct PartitionView {
     pub log_start_offset: i64,
     /// Readers see what is below; exclusive.
     pub last_stable_offset: i64,
-    /// One past the last record below the LSO that a reader gets; the rest up to the LSO are
-    /// markers and aborted data. The log start if there is no such record.
-    pub deliverable_end: i64,
     /// Bytes of all segments.
     pub bytes: u64,
     /// This partition's cluster-wide number, below 2^23 and never given twice.
@@ -205,7 +205,7 @@ pub trait Backend: Send + Sync + 'static {
     fn config(&self) -> Arc<NodeConfig>;
 
     /// What the node has done since it started.
-    fn counters(&self) -> RuntimeCounters;
+    fn counters(&self) -> impl Future<Output = RuntimeCounters> + Send;
 
     /// Counts `records` of together `bytes` (keys, values, headers) that leave for a consumer.
     fn count_delivered(&self, records: usize, bytes: usize);
@@ -247,8 +247,24 @@ pub trait Backend: Send + Sync + 'static {
         durability: Durability,
     ) -> impl Future<Output = Result<Appended>> + Send;
 
-    /// A partition's published offsets; `None` if this node does not serve it.
-    fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView>;
+    /// A partition's published offsets; `None` if this node does not serve it. Waits only for a log
+    /// that was not opened since the node started.
+    fn partition(
+        &self,
+        topic: &Topic,
+        partition: i32,
+    ) -> impl Future<Output = Option<PartitionView>> + Send;
+
+    /// One past the last record below `end`, or below the LSO if that is earlier, that a reader
+    /// gets; what follows up to there are markers and aborted data. The log start if there is no
+    /// such record.
+    /// Errors: `UnknownTopic`, `UnknownPartition`, `CorruptBatch`.
+    fn deliverable_end(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        end: i64,
+    ) -> impl Future<Output = Result<i64>> + Send;
 
     /// Reads whole batches.
     /// Errors: `UnknownTopic`, `UnknownPartition`, `OffsetOutOfRange` (below the log start or above
@@ -293,6 +309,13 @@ pub trait Backend: Send + Sync + 'static {
         group: &str,
     ) -> impl Future<Output = Result<Vec<CommittedOffset>>> + Send;
 
+    /// The groups of either protocol that have a position on a topic; sorted.
+    fn groups_with_positions(&self, topic: &Topic) -> Vec<String>;
+
+    /// Deletes all positions of a group without live members.
+    /// Errors: `CoordinatorNotReady`, `GroupKindConflict`: it has some.
+    fn delete_positions(&self, group: &str) -> impl Future<Output = Result<()>> + Send;
+
     /// Commits a position; resolves when it is as safe as `__consumer_offsets` makes it.
     /// Errors: `CoordinatorNotReady`, `GroupKindConflict`.
     fn commit_offset(
@@ -333,6 +356,13 @@ pub trait Backend: Send + Sync + 'static {
     /// A group's configuration.
     fn subscription_group(&self, name: &str) -> Option<Arc<SubscriptionGroup>>;
 
+    /// All groups' configurations, by name.
+    fn subscription_groups(&self) -> Vec<Arc<SubscriptionGroup>>;
+
+    /// Deletes a group's configuration, which is no error if there is none.
+    /// Errors: `NotWritable`.
+    fn delete_subscription_group(&self, name: &str) -> impl Future<Output = Result<()>> + Send;
+
     /// Creates or changes a group's configuration.
     /// Errors: `NotWritable`.
     fn put_subscription_group(
@@ -342,6 +372,9 @@ pub trait Backend: Send + Sync + 'static {
 
     /// A value of the NameServer's key/value store.
     fn kv_config(&self, namespace: &str, key: &str) -> Option<String>;
+
+    /// All values of a namespace, by key.
+    fn kv_configs(&self, namespace: &str) -> BTreeMap<String, String>;
 
     /// Stores a value; `None` deletes it, which is no error if there is none.
     /// Errors: `NotWritable`.

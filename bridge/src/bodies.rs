@@ -4,12 +4,17 @@
 //! their defaults, numbers may be quoted. What is written has its names sorted and no nulls, byte
 //! for byte as the original writes it.
 
+mod admin;
 mod client;
 mod cluster;
 mod config;
 mod groups;
 mod stats;
 
+pub use admin::{
+    ConsumeStatsList, QueryConsumeTimeSpanBody, QuerySubscriptionResponseBody, QueueTimeSpan,
+    SubscriptionGroupWrapper, TopicsOfBroker,
+};
 pub use client::{CheckClientRequestBody, ConsumerData, HeartbeatData, SubscriptionData};
 pub use cluster::{BrokerData, ClusterInfo, KVTable, QueueData, TopicList, TopicRouteData};
 pub use config::{SubscriptionGroupConfig, TopicConfig};

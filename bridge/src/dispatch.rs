@@ -16,10 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::backend::Backend;
+use crate::deliveries::Deliveries;
 use crate::holds::Holds;
 use crate::limits::HELD_PULLS_MAX;
 use crate::processors::{
-    self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys,
+    self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys, Unseeable,
 };
 use crate::remoting::{EncodeError, RemotingCommand, SegmentedOut};
 use crate::response_code::ResponseCode;
@@ -88,8 +89,10 @@ pub(crate) struct Shared<B> {
     pub(crate) backend: B,
     pub(crate) sessions: Sessions,
     pub(crate) holds: Holds,
+    pub(crate) deliveries: Deliveries,
     pub(crate) fingerprints: HeartbeatFingerprints,
     pub(crate) unique_keys: UniqueKeys,
+    pub(crate) unseeable: Unseeable,
     pub(crate) started_ms: i64,
     /// Turns where the broker chooses the queue.
     next_queue: AtomicU32,
@@ -122,8 +125,10 @@ impl<B: Backend> Dispatcher<B> {
             backend,
             sessions: Sessions::default(),
             holds: Holds::new(HELD_PULLS_MAX),
+            deliveries: Deliveries::default(),
             fingerprints: HeartbeatFingerprints::default(),
             unique_keys: UniqueKeys::default(),
+            unseeable: Unseeable::default(),
             started_ms,
             next_queue: AtomicU32::new(0),
         };

@@ -18,6 +18,7 @@ pub mod translate;
 
 pub mod bodies;
 
+mod deliveries;
 pub mod dispatch;
 mod holds;
 mod namesrv;

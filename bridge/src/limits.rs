@@ -56,11 +56,20 @@ pub const PULL_READS_MAX: usize = 8;
 /// Reads that refine a search by store time.
 pub const SEARCH_READS_MAX: usize = 8;
 
+/// Queues that are told of once because of a record that no message can show; more are not told.
+pub const UNSEEABLE_MAX: usize = 10_000;
+
 /// Topics of one group in one heartbeat.
 pub const SUBSCRIPTIONS_MAX: usize = 10_000;
 
 /// Queues of one topic.
 pub const TOPIC_QUEUES_MAX: i32 = 16_384;
+
+/// Pairs of group and topic whose rate and pulled offsets are remembered.
+pub const DELIVERIES_MAX: usize = 100_000;
+
+/// Topics that one request may create or change.
+pub const TOPIC_LIST_MAX: usize = 10_000;
 
 /// Groups whose heartbeat fingerprint is remembered.
 pub const FINGERPRINTS_MAX: usize = 100_000;

@@ -4,12 +4,14 @@
 //! and the same coordinators as Kafka's.
 
 mod batches;
+mod earliest;
 mod error;
 mod groups;
 mod rates;
 mod read;
 mod topics;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +23,9 @@ use duolog_bridge::backend::{
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
+use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{
-    ChannelId, CommitQueueOffset, ConsumerLeave, Event, MemberNotices, OffsetFetch,
+    ChannelId, CommitQueueOffset, ConsumerLeave, DeleteGroup, Event, MemberNotices, OffsetFetch,
     QueryQueueOffset,
 };
 use duolog_coordinator::group::response::Response;
@@ -31,6 +34,7 @@ use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::replication::partition::Acks;
 
 use self::batches::BatchCache;
+use self::earliest::EarliestAppends;
 use self::groups::Groups;
 pub use self::rates::Rates;
 use crate::clock;
@@ -46,6 +50,7 @@ pub struct BridgeBackend {
     node: Arc<Node>,
     config: Arc<NodeConfig>,
     batches: BatchCache,
+    earliest: EarliestAppends,
     groups: Arc<Groups>,
     rates: Arc<Rates>,
 }
@@ -58,6 +63,7 @@ impl BridgeBackend {
         let backend = Self {
             config: Arc::new(node_config(&node, broker_address)),
             batches: BatchCache::new(DECODED_CACHE_BYTES),
+            earliest: EarliestAppends::default(),
             groups: groups.clone(),
             rates,
             node: node.clone(),
@@ -105,8 +111,6 @@ impl BridgeBackend {
         PartitionView {
             log_start_offset: offsets.log_start,
             last_stable_offset: offsets.last_stable,
-            // Without transactions every record below the LSO is one that a reader gets.
-            deliverable_end: offsets.last_stable,
             bytes: partition.bytes(),
             number: partition.number,
         }
@@ -146,7 +150,7 @@ impl Backend for BridgeBackend {
         self.config.clone()
     }
 
-    fn counters(&self) -> RuntimeCounters {
+    async fn counters(&self) -> RuntimeCounters {
         let metrics = &self.node.metrics;
         let mut counters = RuntimeCounters {
             started_ms: self.rates.started_ms(),
@@ -154,6 +158,7 @@ impl Backend for BridgeBackend {
             records_out: metrics.records_out(),
             bytes_in: metrics.bytes_in.value(),
             bytes_out: metrics.bytes_out(),
+            earliest_append_ms: self.earliest.over_all(&self.node).await,
             disk_used_ratio: crate::system::disk_used_ratio(&self.node.config.data_dir),
             data_dir: self.node.config.data_dir.display().to_string(),
             ..RuntimeCounters::default()
@@ -216,20 +221,23 @@ impl Backend for BridgeBackend {
         Ok(Appended {
             base_offset: appended.base_offset,
             append_time_ms: appended.append_time_ms,
+            partition_number: partition.number,
             stored,
         })
     }
 
-    fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {
+    async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {
         let partition = self.node.partitions.find(topic.id, partition)?;
         if !partition.was_opened() {
-            // Only the log knows its end, and this runs once per partition and start of the node.
-            let opened = tokio::task::block_in_place(|| {
-                tokio::runtime::Handle::current().block_on(partition.reader())
-            });
-            opened.ok()?;
+            // Only the log knows its end.
+            partition.reader().await.ok()?;
         }
         Some(Self::view(&partition))
+    }
+
+    async fn deliverable_end(&self, topic: &Topic, partition: i32, end: i64) -> Result<i64> {
+        let partition = self.find(topic, partition)?;
+        read::deliverable_end(&partition, end).await
     }
 
     async fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {
@@ -315,6 +323,32 @@ impl Backend for BridgeBackend {
         Ok(offsets)
     }
 
+    fn groups_with_positions(&self, topic: &Topic) -> Vec<String> {
+        let mut groups = Vec::new();
+        self.node.coordinators.for_each_group(|group, image| {
+            if image.offsets.contains_key(&topic.name) {
+                groups.push(group.to_owned());
+            }
+        });
+        groups.sort();
+        groups
+    }
+
+    async fn delete_positions(&self, group: &str) -> Result<()> {
+        if !self.node.coordinators.exist() {
+            return Ok(());
+        }
+        let deleted =
+            self.node.coordinators.delete_group(DeleteGroup { group: group.into() }).await;
+        match deleted {
+            Ok(()) | Err(GroupError::GroupIdNotFound) => Ok(()),
+            Err(GroupError::NonEmptyGroup) => {
+                Err(BackendError::GroupKindConflict { group: group.to_owned(), kind: "live" })
+            }
+            Err(error) => Err(error::of_group(group, &error)),
+        }
+    }
+
     async fn commit_offset(
         &self,
         group: &str,
@@ -380,6 +414,15 @@ impl Backend for BridgeBackend {
         self.node.controller.image().subscription_group(name).cloned()
     }
 
+    fn subscription_groups(&self) -> Vec<Arc<SubscriptionGroup>> {
+        self.node.controller.image().subscription_groups().values().cloned().collect()
+    }
+
+    async fn delete_subscription_group(&self, name: &str) -> Result<()> {
+        let deleted = self.node.controller.delete_subscription_group(name).await;
+        deleted.map_err(|error| error::of_controller(name, &error))
+    }
+
     async fn put_subscription_group(&self, config: SubscriptionGroup) -> Result<()> {
         let name = config.name.clone();
         let put = self.node.controller.put_subscription_group(config).await;
@@ -388,6 +431,10 @@ impl Backend for BridgeBackend {
 
     fn kv_config(&self, namespace: &str, key: &str) -> Option<String> {
         self.node.controller.image().kv(namespace, key).cloned()
+    }
+
+    fn kv_configs(&self, namespace: &str) -> BTreeMap<String, String> {
+        self.node.controller.image().kv_of(namespace)
     }
 
     async fn put_kv_config(&self, namespace: &str, key: &str, value: Option<String>) -> Result<()> {
@@ -435,3 +482,6 @@ fn node_config(node: &Node, broker_address: SocketAddr) -> NodeConfig {
         notify_consumer_ids_changed: config.notify_consumer_ids_changed,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -208,6 +208,16 @@ impl Controller {
         .await
     }
 
+    /// Deletes a RocketMQ group's configuration, if there is one.
+    pub async fn delete_subscription_group(&self, name: &str) -> Result<(), ControllerError> {
+        self.change(|image| {
+            let record = MetadataRecord::SubscriptionGroup { name: name.into(), group: None };
+            let is_there = image.subscription_group(name).is_some();
+            Ok((if is_there { vec![record] } else { Vec::new() }, ()))
+        })
+        .await
+    }
+
     /// Stores a value of the NameServer's store; `None` deletes it.
     pub async fn put_kv(
         &self,

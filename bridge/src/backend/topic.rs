@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use duolog_log_core::ids::TopicId;
 
+use crate::translate::send::{KeySource, Tombstones};
+
 /// Permission bit: a new topic may inherit from this one.
 pub const PERM_INHERIT: i32 = 1;
 /// Permission bit: sends are allowed.
@@ -33,6 +35,10 @@ pub struct Topic {
     pub order: bool,
     /// Not for clients to write to (`__consumer_offsets` and the like).
     pub internal: bool,
+    /// `rmq.key.source`: which property of a message becomes its record's key.
+    pub key_source: KeySource,
+    /// Allowed where `cleanup.policy` has `compact`.
+    pub tombstones: Tombstones,
     /// Attributes such as `message.type`.
     pub attributes: BTreeMap<String, String>,
 }

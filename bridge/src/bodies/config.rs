@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{BodyError, encode};
-use crate::backend::SubscriptionGroup;
+use crate::backend::{PERM_READ, PERM_WRITE, SubscriptionGroup};
 use crate::json::{JsonOut, JsonStyle, ToJson, Value};
 
 /// A topic's configuration: body of the answer to GET_TOPIC_CONFIG (351). It is also what the
@@ -27,6 +27,33 @@ pub struct TopicConfig {
     pub order: bool,
     /// Attributes such as `message.type`.
     pub attributes: BTreeMap<String, String>,
+}
+
+impl TopicConfig {
+    /// What the original's class has for what a body does not say.
+    const QUEUES: i32 = 16;
+
+    /// Reads the body of UPDATE_AND_CREATE_TOPIC_LIST (18): configurations with attributes as
+    /// changes, `+message.type` and the like.
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn decode_list(body: &[u8]) -> Result<Vec<Self>, BodyError> {
+        let value = Value::parse(body)?;
+        value.elements("topicConfigList")?.iter().map(Self::from_value).collect()
+    }
+
+    fn from_value(value: &Value<'_>) -> Result<Self, BodyError> {
+        Ok(Self {
+            topic_name: value.text("topicName")?.unwrap_or_default(),
+            read_queue_nums: value.number("readQueueNums")?.unwrap_or(Self::QUEUES),
+            write_queue_nums: value.number("writeQueueNums")?.unwrap_or(Self::QUEUES),
+            perm: value.number("perm")?.unwrap_or(PERM_READ | PERM_WRITE),
+            topic_sys_flag: value.number("topicSysFlag")?.unwrap_or_default(),
+            order: value.flag("order")?.unwrap_or_default(),
+            attributes: value.text_pairs("attributes")?.into_iter().collect(),
+        })
+    }
 }
 
 impl ToJson for TopicConfig {
@@ -126,7 +153,8 @@ impl ToJson for Raw<'_> {
     }
 }
 
-struct Shown<'a>(&'a SubscriptionGroup);
+/// A group's configuration as a body has it.
+pub(super) struct Shown<'a>(pub(super) &'a SubscriptionGroup);
 
 impl ToJson for Shown<'_> {
     fn write(&self, out: &mut JsonOut) {

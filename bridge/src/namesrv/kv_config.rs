@@ -1,9 +1,10 @@
-//! PUT_KV_CONFIG, GET_KV_CONFIG, DELETE_KV_CONFIG: codes 100, 101, 102. The name server's small
-//! store of texts, used for the order of topics. Leaves out: the order configuration in routes
+//! PUT_KV_CONFIG, GET_KV_CONFIG, DELETE_KV_CONFIG, GET_KVLIST_BY_NAMESPACE: codes 100, 101, 102,
+//! 219. The name server's small store of texts, used for the order of topics. Leaves out: the order configuration in routes
 //! (`orderMessageEnable`, off in the original).
 //! Source: DefaultRequestProcessor, KVConfigManager.
 
 use crate::backend::Backend;
+use crate::bodies::KVTable;
 use crate::processors::{Call, Outcome, Refusal};
 use crate::response_code::ResponseCode;
 
@@ -26,6 +27,18 @@ pub(crate) fn get<B: Backend>(call: &Call<B>) -> Outcome {
             format!("No config item, Namespace: {namespace} Key: {key}"),
         )),
     }
+}
+
+/// Unlike in the original, a namespace whose last value was deleted is not there.
+pub(crate) fn list<B: Backend>(call: &Call<B>) -> Outcome {
+    let namespace: Option<&str> = call.request.optional_field("namespace")?;
+    let table = namespace.map(|namespace| call.backend().kv_configs(namespace)).unwrap_or_default();
+    if table.is_empty() {
+        let namespace = namespace.unwrap_or("null");
+        let remark = format!("No config item, Namespace: {namespace}");
+        return Err(Refusal::new(ResponseCode::QUERY_NOT_FOUND, remark));
+    }
+    Ok(call.reply.ok().with_body(KVTable { table }.encode()))
 }
 
 pub(crate) async fn delete<B: Backend>(call: Call<B>) -> Outcome {

@@ -7,3 +7,4 @@ pub(crate) mod delete_topic;
 pub(crate) mod kv_config;
 pub(crate) mod route;
 pub(crate) mod topic_list;
+pub(crate) mod topic_lists;

@@ -36,7 +36,7 @@ fn connection(member: &Member) -> Connection {
     }
 }
 
-fn subscription_data(subscription: &Subscription) -> SubscriptionData {
+pub(super) fn subscription_data(subscription: &Subscription) -> SubscriptionData {
     SubscriptionData {
         topic: subscription.topic.to_string(),
         sub_string: subscription.expression.clone(),

@@ -3,12 +3,17 @@
 //! A processor validates, makes one call inward, and builds the answer. What is not in the table is
 //! answered REQUEST_CODE_NOT_SUPPORTED.
 
+mod broker_consume_stats;
 mod check_client_config;
 mod consume_stats;
+mod consume_time_span;
 mod consumer_connections;
 mod consumer_list;
 mod delete_topic;
+mod earliest_store_time;
 mod filter;
+mod group_configs;
+mod group_topics;
 mod groups;
 mod heartbeat;
 pub(crate) mod instruments;
@@ -22,17 +27,21 @@ mod search_offset;
 mod send_message;
 mod store_time;
 mod subscription_group;
+mod system_topics;
 mod topic_config;
+mod topic_consumers;
 mod topic_stats;
 pub(crate) mod topics;
 mod unregister_client;
 mod update_consumer_offset;
 mod update_topic;
+mod update_topic_list;
 
 use std::future::Future;
 use std::sync::Arc;
 
 pub(crate) use heartbeat::HeartbeatFingerprints;
+pub(crate) use pull_message::Unseeable;
 pub(crate) use reply::{Outcome, Refusal, Reply};
 pub(crate) use send_message::UniqueKeys;
 
@@ -122,6 +131,13 @@ table! {
         now 106 GET_BROKER_CLUSTER_INFO => namesrv::cluster_info::handle,
         now 206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER => namesrv::topic_list::handle,
         now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,
+        now 219 GET_KVLIST_BY_NAMESPACE => namesrv::kv_config::list,
+        now 224 GET_TOPICS_BY_CLUSTER => namesrv::topic_lists::of_cluster,
+        now 304 GET_SYSTEM_TOPIC_LIST_FROM_NS => namesrv::topic_lists::of_system,
+        now 311 GET_UNIT_TOPIC_LIST => namesrv::topic_lists::of_units,
+        now 312 GET_HAS_UNIT_SUB_TOPIC_LIST => namesrv::topic_lists::subscribed_from_units,
+        now 313 GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST =>
+            namesrv::topic_lists::subscribed_from_units_alone,
     }
     Broker {
         later 10 SEND_MESSAGE => send_message::handle,
@@ -129,21 +145,31 @@ table! {
         later 14 QUERY_CONSUMER_OFFSET => query_consumer_offset::handle,
         later 15 UPDATE_CONSUMER_OFFSET => update_consumer_offset::handle,
         later 17 UPDATE_AND_CREATE_TOPIC => update_topic::handle,
-        now 28 GET_BROKER_RUNTIME_INFO => runtime_info::handle,
+        later 18 UPDATE_AND_CREATE_TOPIC_LIST => update_topic_list::handle,
+        later 28 GET_BROKER_RUNTIME_INFO => runtime_info::handle,
         later 29 SEARCH_OFFSET_BY_TIMESTAMP => search_offset::handle,
-        now 30 GET_MAX_OFFSET => queue_ends::max,
-        now 31 GET_MIN_OFFSET => queue_ends::min,
+        later 30 GET_MAX_OFFSET => queue_ends::max,
+        later 31 GET_MIN_OFFSET => queue_ends::min,
+        later 32 GET_EARLIEST_MSG_STORETIME => earliest_store_time::handle,
         later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
         now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,
         now 46 CHECK_CLIENT_CONFIG => check_client_config::handle,
         later 200 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP => subscription_group::put,
+        now 201 GET_ALL_SUBSCRIPTIONGROUP_CONFIG => group_configs::all,
         later 202 GET_TOPIC_STATS_INFO => topic_stats::handle,
         now 203 GET_CONSUMER_CONNECTION_LIST => consumer_connections::handle,
+        later 207 DELETE_SUBSCRIPTIONGROUP => group_configs::delete,
         later 208 GET_CONSUME_STATS => consume_stats::handle,
         later 215 DELETE_TOPIC_IN_BROKER => delete_topic::handle,
+        now 300 QUERY_TOPIC_CONSUME_BY_WHO => topic_consumers::handle,
+        later 303 QUERY_CONSUME_TIME_SPAN => consume_time_span::handle,
+        now 305 GET_SYSTEM_TOPIC_LIST_FROM_BROKER => system_topics::handle,
         later 310 SEND_MESSAGE_V2 => send_message::handle,
+        later 317 GET_BROKER_CONSUME_STATS => broker_consume_stats::handle,
         later 320 SEND_BATCH_MESSAGE => send_message::handle,
+        later 343 QUERY_TOPICS_BY_CONSUMER => group_topics::topics,
+        now 345 QUERY_SUBSCRIPTION_BY_CONSUMER => group_topics::subscription,
         now 351 GET_TOPIC_CONFIG => topic_config::handle,
         later 352 GET_SUBSCRIPTIONGROUP_CONFIG => subscription_group::get,
         later 361 LITE_PULL_MESSAGE => pull_message::handle,

@@ -30,10 +30,12 @@ use duolog_log_core::gate::GatePoint;
 use super::instruments::Spot;
 use super::{Call, Refusal};
 use crate::backend::{Backend, NodeConfig};
+use crate::deliveries::Delivery;
 use crate::dispatch::Answer;
 use crate::limits::HOLD_MS_MAX;
 use crate::remoting::PullHeader;
 use look::Status;
+pub(crate) use look::Unseeable;
 
 /// `commitOffset` is to be committed.
 const FLAG_COMMIT_OFFSET: i32 = 1;
@@ -102,13 +104,23 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     {
         seen = hold::hold(&shared, &pull, &mut target, time).await?;
     }
+    let mut delivered = 0;
     if let Status::Found(found) = &seen.status {
+        delivered = found.count;
         let spot =
             Spot { topic: &target.topic, queue_id: pull.queue_id, offset: Some(pull.offset) };
         shared.pass(GatePoint::DeliverBefore, &session, Some(spot)).await?;
         shared.backend.count_delivered(found.count, found.record_bytes);
         shared.tell(EventKind::Deliver, &session, Some(spot), None);
     }
+    let delivery = Delivery {
+        group: &pull.group,
+        topic: target.topic.id,
+        queue_id: pull.queue_id,
+        next_offset: seen.next_offset,
+        messages: delivered,
+    };
+    shared.deliveries.count(delivery, shared.backend.now_ms());
     let next = Some(seen.next_offset);
     let spot = Spot { topic: &target.topic, queue_id: pull.queue_id, offset: next };
     shared.tell(EventKind::RocketmqPull, &session, Some(spot), Some(seen.status.name()));

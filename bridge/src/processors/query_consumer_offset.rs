@@ -22,7 +22,10 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     if !or_zero {
         return Err(not_found("Not found, do not set to zero, maybe this group boot first"));
     }
-    let view = topic.and_then(|topic| backend.partition(&topic, queue_id));
+    let view = match topic {
+        Some(topic) => backend.partition(&topic, queue_id).await,
+        None => None,
+    };
     let in_memory = backend.config().in_memory_bytes_max;
     match view {
         Some(view) if view.log_start_offset == 0 && view.bytes < in_memory => {

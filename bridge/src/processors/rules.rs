@@ -42,6 +42,11 @@ pub(crate) fn is_system_topic(topic: &str) -> bool {
     topic.starts_with(SYSTEM_TOPIC_PREFIX) || SYSTEM_TOPICS.iter().any(|(name, _)| *name == topic)
 }
 
+/// The names of the system's topics that are fixed.
+pub(crate) fn system_topics() -> impl Iterator<Item = &'static str> {
+    SYSTEM_TOPICS.iter().map(|(name, _)| *name)
+}
+
 /// Is it a topic that clients must not send to?
 pub(crate) fn is_send_forbidden(topic: &str) -> bool {
     SYSTEM_TOPICS.iter().any(|(name, forbidden)| *forbidden && *name == topic)

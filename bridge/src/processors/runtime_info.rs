@@ -32,8 +32,8 @@ const IDLE: &[(&str, &str)] = &[
     ("timerReadBehind", "0"),
 ];
 
-pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
-    let counters = call.backend().counters();
+pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    let counters = call.backend().counters().await;
     let body = KVTable { table: table(&counters, call.backend().now_ms()) };
     Ok(call.reply.ok().with_body(body.encode()))
 }

@@ -21,10 +21,9 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let is_upper = boundary.is_some_and(|name| name.eq_ignore_ascii_case("upper"));
     let boundary = if is_upper { Boundary::Upper } else { Boundary::Lower };
     let topic = call.shared.topic(topic);
-    let view = topic.as_ref().and_then(|topic| call.backend().partition(topic, queue_id));
-    let (Some(topic), Some(view)) = (topic, view) else {
-        return Ok(call.reply.ok().with_field("offset", 0));
-    };
+    let nowhere = || Ok(call.reply.ok().with_field("offset", 0));
+    let Some(topic) = topic else { return nowhere() };
+    let Some(view) = call.backend().partition(&topic, queue_id).await else { return nowhere() };
     let queue = Queue { backend: call.backend(), topic, queue_id, view };
     let offset = queue.search(time_ms, boundary).await?;
     Ok(call.reply.ok().with_field("offset", offset))

@@ -21,13 +21,13 @@ use super::instruments::Spot;
 use super::rules::{self, DLQ_PREFIX, RETRY_PREFIX, SEE_FAQ};
 use super::{Call, Outcome, Refusal};
 use crate::backend::{
-    Backend, BackendError, Durability, NewRecords, NodeConfig, PERM_WRITE, Stored,
+    Appended, Backend, BackendError, Durability, NewRecords, NodeConfig, PERM_WRITE, Stored, Topic,
 };
 use crate::remoting::{SendForm, SendHeader};
 use crate::response_code::ResponseCode;
 use crate::translate::properties::{Properties, UNIQ_KEY, WAIT};
 use crate::translate::queue::{MessageId, PseudoAddress};
-use crate::translate::send::{self, KeySource, SendContext, SendError, Tombstones};
+use crate::translate::send::{self, SendContext, SendError};
 pub(crate) use unique_key::UniqueKeys;
 
 const SEND_MESSAGE: i32 = 10;
@@ -62,9 +62,12 @@ async fn store<B: Backend>(
     let (shared, session) = (&call.shared, &call.session);
     shared.pass(GatePoint::ProduceReceived, session, None).await?;
     let name = redirected(call, header).await?;
-    let sent = Sent::new(call, header, config)?;
-    let (topic, queue_id) =
-        topic::for_send(&call.shared, header, &name, call.session.peer()).await?;
+    let known = shared.topic(&name);
+    let sent = Sent::new(call, header, config, known.as_deref())?;
+    let (topic, queue_id) = match known {
+        Some(topic) => topic::known_for_send(shared, header, &name, topic, session.peer())?,
+        None => topic::new_for_send(shared, header, &name, session.peer()).await?,
+    };
     if topic.perm & PERM_WRITE == 0 {
         return Err(no_permission(format!("the topic[{name}] sending message is forbidden")));
     }
@@ -78,8 +81,7 @@ async fn store<B: Backend>(
     let spot = Spot { offset: Some(appended.base_offset), ..spot };
     shared.pass(GatePoint::ProduceAckBefore, session, Some(spot)).await?;
     shared.tell(EventKind::ProduceAcknowledged, session, Some(spot), None);
-    let number = call.backend().partition(&topic, queue_id).unwrap_or_default().number;
-    let ids = ids(config, number, appended.base_offset, sent.count)?;
+    let ids = ids(config, &appended, sent.count)?;
     // Names and short values take 90 bytes; the ids of a batch may be long.
     let room = 128 + ids.len();
     let answer = call
@@ -135,14 +137,15 @@ impl<'a> Sent<'a> {
         call: &'a Call<B>,
         header: &SendHeader<'a>,
         config: &NodeConfig,
+        topic: Option<&Topic>,
     ) -> Result<Self, Refusal> {
         let body = &call.request.body;
         if body.is_empty() {
             return Err(illegal("the message body is empty".into()));
         }
         let context = SendContext {
-            key_source: KeySource::default(),
-            tombstones: Tombstones::default(),
+            key_source: topic.map(|topic| topic.key_source).unwrap_or_default(),
+            tombstones: topic.map(|topic| topic.tombstones).unwrap_or_default(),
             body_bytes_max: config.message_bytes_max,
             born_host: call.session.peer(),
             store_timestamp_ms: call.backend().now_ms(),
@@ -182,13 +185,9 @@ fn with_unique_key(properties: &str, key: &str) -> String {
     format!("{properties}{between}{UNIQ_KEY}\u{1}{key}\u{2}")
 }
 
-/// The ids of `count` messages from `base_offset` on, joined by commas.
-fn ids(
-    config: &NodeConfig,
-    number: u32,
-    base_offset: i64,
-    count: usize,
-) -> Result<String, Refusal> {
+/// The ids of `count` messages from the first one appended on, joined by commas.
+fn ids(config: &NodeConfig, appended: &Appended, count: usize) -> Result<String, Refusal> {
+    let Appended { base_offset, partition_number: number, .. } = *appended;
     let mut ids = String::with_capacity(count.saturating_mul(33));
     for offset in (base_offset..).take(count) {
         let address = PseudoAddress::new(number, offset)

@@ -60,7 +60,25 @@ const DIFFERENCES: &[(&str, Difference)] = &[
     ("pull by heartbeat, newer", Instead(0, "FOUND")),
     // The heartbeat of that step says the tag's text and no hash; the hash is made of the text.
     ("pull by heartbeat, tag", Instead(0, "FOUND")),
+    // The peer's minute begins with its second sample, ours with the first message.
+    ("topic stats", Body),
     ("topic stats, no data", Body),
+    (
+        "topic list, plain attribute",
+        Instead(1, "add/alter attribute format is wrong: message.type"),
+    ),
+    // The peer's lists hold topics and groups of its own parts.
+    ("topics of the cluster", Body),
+    ("system topics", Body),
+    ("all group configs", Body),
+    ("all groups' stats", Body),
+    ("all ordered groups' stats", Body),
+    // A position beyond the end, and none at all.
+    ("time span", Body),
+    ("time span, no position", Body),
+    ("time span, no field", Instead(1, "the custom field <group> is null")),
+    ("delete group, with positions", Instead(1, "the consumer group[g1] is online")),
+    ("position after its group is deleted", Body),
     ("heartbeat, empty json", Instead(1, "body: clientID")),
 ];
 
@@ -155,6 +173,10 @@ fn check_fields(step: &Step, ours: &RemotingCommand) {
                 continue;
             }
             "queueId" | "queueOffset" if name == CHOSEN_QUEUE => continue,
+            "timestamp" => {
+                assert_eq!(value == "-1", expected == Some("-1"), "{name}: {value}");
+                continue;
+            }
             _ => value,
         };
         assert_eq!(Some(value), expected, "{name}: {field}");

@@ -1,11 +1,14 @@
 //! GET_TOPIC_STATS_INFO: code 202. The ends of all queues of a topic, and when each was last
 //! written to.
-//! Leaves out: `topicPutTps`, 0 until topics are counted.
+//! `topicPutTps` is what was appended in the last minute, by either protocol; it is found by append
+//! times, so nothing has to be counted.
 //! Source: AdminBrokerProcessor.getTopicStatsInfo.
 
+use super::store_time::if_there;
 use super::{Call, Outcome, Refusal};
-use crate::backend::Backend;
+use crate::backend::{Backend, Boundary, Topic};
 use crate::bodies::{MessageQueue, TopicOffset, TopicStatsTable};
+use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
@@ -17,11 +20,12 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         ));
     };
     let broker_name = &call.backend().config().broker_name;
-    let mut offsets = Vec::new();
+    let (mut offsets, mut lately) = (Vec::new(), 0);
     for queue_id in 0..topic.write_queues.max(topic.read_queues) {
-        let view = call.backend().partition(&topic, queue_id).unwrap_or_default();
-        let last = view.deliverable_end.saturating_sub(1);
-        let stored = call.shared.store_time_ms(&topic, queue_id, last).await?;
+        let view = call.backend().partition(&topic, queue_id).await.unwrap_or_default();
+        let end = view.last_stable_offset;
+        let stored = call.shared.last_store_time_ms(&topic, queue_id, end).await?;
+        lately += appended_lately(&call.shared, &topic, queue_id, end).await?;
         let queue =
             MessageQueue { topic: name.to_owned(), broker_name: broker_name.clone(), queue_id };
         offsets.push((
@@ -33,8 +37,28 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
             },
         ));
     }
-    let body = TopicStatsTable { topic_put_tps: 0.0, offsets };
+    let topic_put_tps = lately as f64 * 1000.0 / LATELY_MS as f64;
+    let body = TopicStatsTable { topic_put_tps, offsets };
     Ok(call.reply.ok().with_body(body.encode()))
+}
+
+/// What a rate is the average of: a minute, as in the original.
+const LATELY_MS: i64 = 60_000;
+
+/// How many records before `end` were appended lately.
+async fn appended_lately<B: Backend>(
+    shared: &Shared<B>,
+    topic: &Topic,
+    queue_id: i32,
+    end: i64,
+) -> Result<i64, Refusal> {
+    if end == 0 {
+        return Ok(0);
+    }
+    let since_ms = shared.backend.now_ms().saturating_sub(LATELY_MS);
+    let first = shared.backend.search_append_time(topic, queue_id, since_ms, Boundary::Lower);
+    let first = if_there(first.await)?.flatten();
+    Ok(first.map_or(0, |first| end.saturating_sub(first).max(0)))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::backend::{Backend, PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicS
 use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
 use crate::translate::names;
+use crate::translate::send::{KeySource, Tombstones};
 
 impl<B: Backend> Shared<B> {
     /// The topic that clients call `name`; none of the node's own.
@@ -39,6 +40,8 @@ impl<B: Backend> Shared<B> {
                 sys_flag: 0,
                 order: false,
                 internal: false,
+                key_source: KeySource::default(),
+                tombstones: Tombstones::default(),
                 attributes: BTreeMap::new(),
             })
         })
@@ -84,6 +87,8 @@ pub(crate) fn of_spec(spec: &TopicSpec) -> Topic {
         sys_flag: spec.sys_flag,
         order: spec.order,
         internal: false,
+        key_source: KeySource::default(),
+        tombstones: Tombstones::default(),
         attributes: spec.attributes.clone(),
     }
 }

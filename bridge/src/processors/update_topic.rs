@@ -7,40 +7,34 @@
 
 mod attributes;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Call, Outcome, Refusal, rules, topics};
 use crate::backend::{Backend, TopicSpec};
+use crate::dispatch::Shared;
 use crate::limits::TOPIC_QUEUES_MAX;
-use crate::remoting::RemotingCommand;
 use crate::response_code::ResponseCode;
 
 /// Bits of a permission that mean something: inherit, write, read.
 const PERM_BITS: i32 = 7;
 
-pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
-    let name: &str = call.request.optional_field("topic")?.unwrap_or_default();
-    rules::validate_topic(name)?;
-    if rules::is_system_topic(name) {
-        return Err(invalid(format!("The topic[{name}] is conflict with system topic.")));
-    }
-    let old = call.shared.topic(name);
-    let stored = match &old {
-        Some(topic) => Arc::clone(&topic.name),
-        None => topics::stored_name(name)?,
-    };
-    let old_attributes = old.as_ref().map(|topic| &topic.attributes);
-    let spec = spec(&call.request, stored, old_attributes)?;
-    call.backend().put_topic(spec).await?;
-    Ok(call.reply.ok())
+/// What a topic shall be, before it is checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Changes<'a> {
+    pub(super) topic: &'a str,
+    pub(super) read_queues: i32,
+    pub(super) write_queues: i32,
+    pub(super) perm: i32,
+    pub(super) sys_flag: i32,
+    pub(super) order: bool,
+    /// `+key=value,-key`.
+    pub(super) attributes: &'a str,
 }
 
-fn spec(
-    request: &RemotingCommand,
-    name: Arc<str>,
-    old_attributes: Option<&BTreeMap<String, String>>,
-) -> Result<TopicSpec, Refusal> {
+pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    let request = &call.request;
+    let topic: &str = request.optional_field("topic")?.unwrap_or_default();
+    check_name(topic)?;
     let filter_type: &str = request.optional_field("topicFilterType")?.unwrap_or("null");
     if !matches!(filter_type, "SINGLE_TAG" | "MULTI_TAG") {
         let remark = format!("topicFilterType = [{filter_type}] value invalid");
@@ -49,8 +43,34 @@ fn spec(
     if filter_type == "MULTI_TAG" {
         return Err(invalid("topicFilterType MULTI_TAG is not supported, use SINGLE_TAG".into()));
     }
-    let read_queues: i32 = request.field("readQueueNums")?;
-    let write_queues: i32 = request.field("writeQueueNums")?;
+    let changes = Changes {
+        topic,
+        read_queues: request.field("readQueueNums")?,
+        write_queues: request.field("writeQueueNums")?,
+        perm: request.field("perm")?,
+        sys_flag: request.optional_field("topicSysFlag")?.unwrap_or(0),
+        order: request.optional_field("order")?.unwrap_or(false),
+        attributes: request.optional_field("attributes")?.unwrap_or_default(),
+    };
+    call.backend().put_topic(spec(&call.shared, &changes)?).await?;
+    Ok(call.reply.ok())
+}
+
+fn check_name(topic: &str) -> Result<(), Refusal> {
+    rules::validate_topic(topic)?;
+    if rules::is_system_topic(topic) {
+        return Err(invalid(format!("The topic[{topic}] is conflict with system topic.")));
+    }
+    Ok(())
+}
+
+/// The topic that `changes` make of the one there is, if they may.
+pub(super) fn spec<B: Backend>(
+    shared: &Shared<B>,
+    changes: &Changes<'_>,
+) -> Result<TopicSpec, Refusal> {
+    let Changes { topic, read_queues, write_queues, perm, sys_flag, order, attributes } = *changes;
+    check_name(topic)?;
     let counts = [read_queues, write_queues];
     let legal = 0..=TOPIC_QUEUES_MAX;
     if counts.iter().any(|count| !legal.contains(count)) || counts == [0, 0] {
@@ -59,20 +79,16 @@ fn spec(
              {TOPIC_QUEUES_MAX}, one of them above 0"
         )));
     }
-    let perm: i32 = request.field("perm")?;
     if perm & !PERM_BITS != 0 {
         return Err(invalid(format!("perm[{perm}] must be 0 to {PERM_BITS}")));
     }
-    let changes: &str = request.optional_field("attributes")?.unwrap_or_default();
-    Ok(TopicSpec {
-        name,
-        read_queues,
-        write_queues,
-        perm,
-        sys_flag: request.optional_field("topicSysFlag")?.unwrap_or(0),
-        order: request.optional_field("order")?.unwrap_or(false),
-        attributes: attributes::change(changes, old_attributes)?,
-    })
+    let old = shared.topic(topic);
+    let name = match &old {
+        Some(old) => Arc::clone(&old.name),
+        None => topics::stored_name(topic)?,
+    };
+    let attributes = attributes::change(attributes, old.as_ref().map(|old| &old.attributes))?;
+    Ok(TopicSpec { name, read_queues, write_queues, perm, sys_flag, order, attributes })
 }
 
 fn invalid(remark: String) -> Refusal {

@@ -86,8 +86,8 @@ pub const ROWS: &[Row] = &[
     message(
         "property KEYS",
         "record key",
-        "the key is the whole KEYS string (a topic may choose __SHARDINGKEY or nothing); KEYS stays \
-         a header too",
+        "the key is the whole KEYS string; the topic's rmq.key.source = shardingkey makes it \
+         __SHARDINGKEY, none makes it null; KEYS stays a header too",
         "KEYS is the key; a header KEYS wins over it; a key that is no text is hex with \
          KAFKA_KEY_ENC=hex; a null key gives no KEYS",
         "RocketMQ reads a key with spaces as several keys; an empty key looks like none to Java \

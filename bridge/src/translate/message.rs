@@ -335,13 +335,19 @@ impl Budget {
     }
 }
 
-/// The tag that filters and clients go by: the property `TAGS` as the view has it. Hex of a value
-/// that is no text.
+/// The code of the tag that filters and clients go by, 0 without one: as RocketMQ's consume queue
+/// has it.
 #[must_use]
 pub fn tag_hash(record: &Record<'_>) -> i32 {
+    tag_code(record).unwrap_or(0)
+}
+
+/// The Java hash of the property `TAGS` as the view has it: of a value that is no text, its hex.
+#[must_use]
+pub fn tag_code(record: &Record<'_>) -> Option<i32> {
     let tags = record.headers.iter().filter(|header| header.key == TAGS.as_bytes());
-    let Some(tag) = tags.last().and_then(|header| header.value) else { return 0 };
-    match std::str::from_utf8(tag) {
+    let tag = tags.last()?.value?;
+    Some(match std::str::from_utf8(tag) {
         Ok(text) if is_text(tag) => super::properties::java_hash(text),
         _ => {
             let mut hex = Vec::with_capacity(tag.len() * 2);
@@ -349,7 +355,7 @@ pub fn tag_hash(record: &Record<'_>) -> i32 {
             hex.iter()
                 .fold(0, |hash: i32, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
         }
-    }
+    })
 }
 
 fn is_name(bytes: &[u8]) -> bool {

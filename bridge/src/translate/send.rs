@@ -29,6 +29,19 @@ pub enum KeySource {
     Nothing,
 }
 
+impl KeySource {
+    /// By the value of the topic's switch `rmq.key.source`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "keys" => Some(Self::Keys),
+            "shardingkey" => Some(Self::ShardingKey),
+            "none" => Some(Self::Nothing),
+            _ => None,
+        }
+    }
+}
+
 /// May a producer write a null value, by the property `KAFKA_TOMBSTONE=true` on a body of one
 /// byte?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

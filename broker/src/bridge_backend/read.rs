@@ -1,5 +1,7 @@
 //! Reading for RocketMQ: whole decoded batches below the LSO, without what consumers never see.
 
+mod tag_scan;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,10 +12,13 @@ use duolog_log_core::log::{AbortedTxn, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
 use duolog_log_core::record::{BatchHeader, DecodedBatch};
 
+use self::tag_scan::{Ahead, TagScan};
 use super::BridgeBackend;
 use super::batches::BatchCache;
 use super::error::{of, of_log};
-use crate::limits::{DECOMPRESSED_BYTES_MAX, PULL_READ_BYTES};
+use crate::limits::{
+    DECOMPRESSED_BYTES_MAX, HIDDEN_BATCHES_MAX, PULL_READ_BYTES, PULL_SCAN_BYTES_MAX,
+};
 use crate::node::Node;
 use crate::partitions::Partition;
 
@@ -23,6 +28,8 @@ struct Collected {
     next_offset: i64,
     bytes: usize,
     records: usize,
+    /// Bytes of all batches seen, those with nothing for the reader among them.
+    scanned: usize,
 }
 
 /// Reads from `request.offset` on until one of its bounds, or the LSO, is reached.
@@ -41,16 +48,39 @@ pub(super) async fn read(
             last_stable_offset: view.last_stable_offset,
         });
     }
-    let mut collected =
-        Collected { batches: Vec::new(), next_offset: request.offset, bytes: 0, records: 0 };
+    let end = view.last_stable_offset;
+    let source = Source { node, cache, partition, reader: &reader, end };
+    let mut collected = Collected::starting_at(request.offset);
+    let mut scan = request.tags.map(|codes| TagScan::new(&reader, codes, end));
     let key = (partition.topic_id, partition.index);
-    while collected.next_offset < view.last_stable_offset && collected.has_room(request) {
+    while collected.next_offset < end && collected.has_room(request) {
+        let mut bytes_max = request.bytes_max.min(PULL_READ_BYTES);
+        if let Some(tags) = &mut scan {
+            let ahead = tags.look_ahead(collected.next_offset).await;
+            match ahead.map_err(|error| of_log(partition, &error))? {
+                Ahead::Wanted { offset, is_sparse } => {
+                    collected.next_offset = offset;
+                    if is_sparse {
+                        bytes_max = 1;
+                    }
+                }
+                Ahead::NothingBelow(offset) if offset > collected.next_offset => {
+                    collected.next_offset = offset;
+                    continue;
+                }
+                // So much for one read.
+                Ahead::NothingBelow(_) => break,
+                Ahead::Unknown => scan = None,
+            }
+        }
         match cache.find(key, collected.next_offset) {
             Some(batch) => collected.take(batch, request),
             None => {
-                let end = view.last_stable_offset;
-                let source = Source { node, cache, partition, reader: &reader, end };
-                if !source.read_on(request, &mut collected)? {
+                if collected.scanned > 0 {
+                    // Reading and decoding hold up whoever shares this thread.
+                    tokio::task::yield_now().await;
+                }
+                if !source.read_on(request, bytes_max, &mut collected)? {
                     break;
                 }
             }
@@ -60,9 +90,14 @@ pub(super) async fn read(
 }
 
 impl Collected {
+    fn starting_at(next_offset: i64) -> Self {
+        Self { batches: Vec::new(), next_offset, bytes: 0, records: 0, scanned: 0 }
+    }
+
     fn has_room(&self, request: &ReadRequest<'_>) -> bool {
-        self.batches.is_empty()
-            || (self.records < request.records_max && self.bytes < request.bytes_max)
+        let is_patient = self.scanned < PULL_SCAN_BYTES_MAX;
+        let fits = self.records < request.records_max && self.bytes < request.bytes_max;
+        is_patient && (self.batches.is_empty() || fits)
     }
 
     /// Adds a batch, counting what of it the reader is after.
@@ -73,6 +108,7 @@ impl Collected {
             Some(tags) => batch.tagged_from(from).filter(|(_, hash)| tags.contains(hash)).count(),
         };
         self.next_offset = batch.next_offset();
+        self.scanned += batch.memory_bytes();
         if wanted == 0 {
             return;
         }
@@ -97,19 +133,24 @@ impl Source<'_> {
     ///
     /// All that was read is decoded and kept, also what this request has no room for: the next pull asks for it, and a
     /// decoded batch keeps the whole read in memory.
-    fn read_on(&self, request: &ReadRequest<'_>, collected: &mut Collected) -> Result<bool> {
+    fn read_on(
+        &self,
+        request: &ReadRequest<'_>,
+        bytes_max: usize,
+        collected: &mut Collected,
+    ) -> Result<bool> {
         let offset = collected.next_offset;
         let refused = |error| of_log(self.partition, &error);
         let read = self
             .reader
-            .read(offset, request.bytes_max.min(PULL_READ_BYTES), self.end, ReadMinimum::OneBatch)
+            .read(offset, bytes_max, self.end, ReadMinimum::OneBatch)
             .map_err(refused)?;
         if read.next_offset <= offset {
             return Ok(false);
         }
         let aborted =
             self.reader.aborted_transactions(offset, read.next_offset).map_err(refused)?;
-        let mut aborted = Aborted::new(aborted);
+        let aborted = Aborted::new(aborted);
         for piece in read.pieces {
             for batch in SharedBatches::new(piece) {
                 let corrupt = |reason: String| BackendError::CorruptBatch { offset, reason };
@@ -118,6 +159,7 @@ impl Source<'_> {
                 if aborted.hides(&header) {
                     if has_room {
                         collected.next_offset = header.next_offset();
+                        collected.scanned += header.size_in_bytes();
                     }
                     continue;
                 }
@@ -164,7 +206,7 @@ impl Aborted {
     }
 
     /// Whether a batch is nothing for consumers: a control batch, or data of an aborted transaction.
-    fn hides(&mut self, header: &BatchHeader) -> bool {
+    fn hides(&self, header: &BatchHeader) -> bool {
         if header.is_control() {
             return true;
         }
@@ -173,6 +215,31 @@ impl Aborted {
                 aborted.iter().any(|(first, last)| (*first..=*last).contains(&header.base_offset))
             })
     }
+}
+
+/// One past the last record below `end` that consumers see; the log start if there is none.
+pub(super) async fn deliverable_end(partition: &Arc<Partition>, end: i64) -> Result<i64> {
+    let reader = partition.reader().await.map_err(|error| of(partition, &error))?;
+    let offsets = partition.offsets();
+    let refused = |error| of_log(partition, &error);
+    let mut end = end.min(offsets.last_stable);
+    for _ in 0..HIDDEN_BATCHES_MAX {
+        if end <= offsets.log_start {
+            return Ok(offsets.log_start);
+        }
+        let last = end - 1;
+        // The batch that holds the last offset reaches beyond it when only part of it counts.
+        let read = reader.read(last, 1, offsets.last_stable, ReadMinimum::OneBatch);
+        let Some(piece) = read.map_err(refused)?.pieces.into_iter().next() else { return Ok(end) };
+        let corrupt = |reason: String| BackendError::CorruptBatch { offset: last, reason };
+        let header = BatchHeader::parse(&piece).map_err(|error| corrupt(error.to_string()))?;
+        let aborted = reader.aborted_transactions(header.base_offset, header.next_offset());
+        if !Aborted::new(aborted.map_err(refused)?).hides(&header) {
+            return Ok(end);
+        }
+        end = header.base_offset;
+    }
+    Ok(end)
 }
 
 /// The offset for a time, by when records were appended.

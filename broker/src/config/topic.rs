@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use duolog_bridge::translate::send::KeySource;
+
 use super::key::{self, Key};
 use super::values::{ConfigError, Values};
 
@@ -67,6 +69,8 @@ pub struct TopicConfig {
     pub rmq_write_queues: Option<i32>,
     /// RocketMQ's `message.type`.
     pub message_type: String,
+    /// Which property of a RocketMQ message becomes its record's key.
+    pub rmq_key_source: KeySource,
     /// RocketMQ's `order`.
     pub rmq_order: bool,
     /// RocketMQ's `topicSysFlag`.
@@ -115,12 +119,17 @@ fn read_attributes(text: &str) -> BTreeMap<String, String> {
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// RocketMQ's attributes as overrides: `message.type` has a key of its own.
+/// RocketMQ's attributes that have a key of their own.
+const ATTRIBUTE_KEYS: [&str; 2] = ["message.type", KEY_SOURCE];
+
+const KEY_SOURCE: &str = "rmq.key.source";
+
+/// RocketMQ's attributes as overrides.
 pub fn attribute_overrides(attributes: &BTreeMap<String, String>) -> Overrides {
     let mut overrides = Overrides::new();
     let mut others = Vec::new();
     for (key, value) in attributes {
-        if key == "message.type" {
+        if ATTRIBUTE_KEYS.contains(&key.as_str()) {
             overrides.insert(key.clone(), value.clone());
         } else {
             others.push(format!("{key}={value}"));
@@ -133,10 +142,17 @@ pub fn attribute_overrides(attributes: &BTreeMap<String, String>) -> Overrides {
 }
 
 impl TopicConfig {
-    /// RocketMQ's attributes, `message.type` among them.
+    /// RocketMQ's attributes, `message.type` among them; ours only where it is set.
     pub fn attributes(&self) -> BTreeMap<String, String> {
         let mut attributes = self.rmq_attributes.clone();
         attributes.insert("message.type".to_owned(), self.message_type.clone());
+        let key_source = match self.rmq_key_source {
+            KeySource::Keys => None,
+            KeySource::ShardingKey => Some("shardingkey"),
+            KeySource::Nothing => Some("none"),
+        };
+        let key_source = key_source.map(|name| (KEY_SOURCE.to_owned(), name.to_owned()));
+        attributes.extend(key_source);
         attributes
     }
 
@@ -173,6 +189,7 @@ impl TopicConfig {
             rmq_read_queues: Some(read.parse("rmq.read.queues")?).filter(|queues| *queues >= 0),
             rmq_write_queues: Some(read.parse("rmq.write.queues")?).filter(|queues| *queues >= 0),
             message_type: read.text("message.type")?,
+            rmq_key_source: KeySource::from_name(&read.text(KEY_SOURCE)?).unwrap_or_default(),
             rmq_order: read.parse("rmq.order")?,
             rmq_sys_flag: read.parse("rmq.sys.flag")?,
             rmq_attributes: read_attributes(&read.text("rmq.attributes")?),

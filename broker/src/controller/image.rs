@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use duolog_bridge::backend::{self, SubscriptionGroup};
+use duolog_bridge::translate::send::Tombstones;
 use duolog_log_core::ids::TopicId;
 
 use super::record::{ConfigScope, MetadataRecord, TopicRecord};
@@ -171,6 +172,13 @@ impl Image {
     /// A value of the NameServer's key/value store.
     pub fn kv(&self, namespace: &str, key: &str) -> Option<&String> {
         self.kv.get(&(namespace.to_owned(), key.to_owned()))
+    }
+
+    /// All values of a namespace, by key.
+    pub fn kv_of(&self, namespace: &str) -> BTreeMap<String, String> {
+        let from = (namespace.to_owned(), String::new());
+        let of_namespace = self.kv.range(from..).take_while(|((known, _), _)| known == namespace);
+        of_namespace.map(|((_, key), value)| (key.clone(), value.clone())).collect()
     }
 
     /// All producer ids below this one are given out.
@@ -350,6 +358,8 @@ pub(super) fn resolve(
         sys_flag: config.rmq_sys_flag,
         order: config.rmq_order,
         internal: record.internal,
+        key_source: config.rmq_key_source,
+        tombstones: if config.cleanup.compact { Tombstones::Allowed } else { Tombstones::Refused },
         attributes: config.attributes(),
     };
     Ok(Topic {

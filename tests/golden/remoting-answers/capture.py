@@ -422,9 +422,85 @@ def last():
     send("send, not delayed yet", "t1", i="UNIQ_KEY\u0001u\u0002DELAY\u00013\u0002")
 
 
+def topic_lists():
+    def topic(name, **change):
+        return dict({"topicName": name, "readQueueNums": 2, "writeQueueNums": 2, "perm": 6,
+                     "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
+                     "attributes": {}}, **change)
+
+    def made(name, *all, **change):
+        body = {"topicConfigList": list(all)}
+        step(name, BR, 18, {}, json.dumps(dict(body, **change)).encode())
+
+    made("topic list, two", topic("list1"), topic("list2", readQueueNums=3, order=True))
+    step("topic list, first", BR, 351, {"topic": "list1"})
+    step("topic list, second", BR, 351, {"topic": "list2"})
+    made("topic list, again", topic("list1"), topic("list2", readQueueNums=3, order=True))
+    made("topic list, one illegal", topic("list3"), topic("a b"))
+    step("topic list, beside the illegal one", BR, 351, {"topic": "list3"})
+    made("topic list, illegal first", topic("c d"), topic("list4"))
+    step("topic list, after the illegal one", BR, 351, {"topic": "list4"})
+    made("topic list, system", topic("TBW102"), topic("list5"))
+    made("topic list, message type", topic("list6", attributes={"+message.type": "FIFO"}))
+    step("topic list, typed", BR, 351, {"topic": "list6"})
+    made("topic list, plain attribute", topic("list7", attributes={"message.type": "FIFO"}))
+    made("topic list, mixed", topic("list8", attributes={"+message.type": "MIXED"}))
+    made("topic list, unknown attribute", topic("list9", attributes={"+what": "1"}))
+    made("topic list, none")
+    step("topic list, no body", BR, 18, {})
+    step("topic list, no json", BR, 18, {}, b"{{{")
+
+
+def administration():
+    where = {"topic": "t1", "queueId": "2"}
+    step("earliest store time", BR, 32, where)
+    step("earliest store time, unknown topic", BR, 32, dict(where, topic="nowhere"))
+    step("earliest store time, unknown queue", BR, 32, dict(where, queueId="77"))
+    step("earliest store time, empty topic", BR, 32, {"topic": "empty", "queueId": "0"})
+    step("earliest store time, no queue field", BR, 32, {"topic": "t1"})
+    heartbeat("heartbeat of an administered group", "g1", version=1700000000009)
+    step("who consumes", BR, 300, {"topic": "t1"})
+    step("who consumes, nobody", BR, 300, {"topic": "empty"})
+    step("who consumes, unknown topic", BR, 300, {"topic": "nowhere"})
+    step("who consumes, no field", BR, 300, {})
+    step("topics of a group", BR, 343, {"group": "g1"})
+    step("topics of a group, unknown", BR, 343, {"group": "nobody"})
+    step("topics of a group, no field", BR, 343, {})
+    step("subscription", BR, 345, {"group": "g1", "topic": "t1"})
+    step("subscription, other topic", BR, 345, {"group": "g1", "topic": "fifo"})
+    step("subscription, unknown group", BR, 345, {"group": "nobody", "topic": "t1"})
+    step("subscription, no field", BR, 345, {"group": "g1"})
+    step("time span", BR, 303, {"topic": "t1", "group": "g1"})
+    step("time span, no position", BR, 303, {"topic": "empty", "group": "g1"})
+    step("time span, unknown topic", BR, 303, {"topic": "nowhere", "group": "g1"})
+    step("time span, no field", BR, 303, {"topic": "t1"})
+    step("all groups' stats", BR, 317, {"isOrder": "false"})
+    step("all ordered groups' stats", BR, 317, {"isOrder": "true"})
+    step("system topics", BR, 305, {})
+    step("system topics at the name server", NS, 304, {})
+    step("topics of the cluster", NS, 224, {"cluster": "DefaultCluster"})
+    step("topics of a cluster, unknown", NS, 224, {"cluster": "other"})
+    step("topics of a cluster, no field", NS, 224, {})
+    step("put kv of a list", NS, 100, {"namespace": "list", "key": "k", "value": "v"})
+    step("kv list", NS, 219, {"namespace": "list"})
+    step("kv list, unknown", NS, 219, {"namespace": "nowhere"})
+    step("kv list, no field", NS, 219, {})
+    step("unit topics", NS, 311, {})
+    step("unit subscriptions", NS, 312, {})
+    step("unit subscriptions without unit", NS, 313, {})
+    step("all group configs", BR, 201, {"groupSeq": "0"})
+    step("delete group", BR, 207, {"groupName": "made", "cleanOffset": "false"})
+    step("delete group, again", BR, 207, {"groupName": "made"})
+    step("delete group, with positions", BR, 207, {"groupName": "g1", "cleanOffset": "true"})
+    step("position after its group is deleted", BR, 14, dict(where, consumerGroup="g1"))
+    step("retry topic after its group is deleted", BR, 351, {"topic": "%RETRY%g1"})
+    step("delete group, no field", BR, 207, {})
+
+
 def main():
     doors = {NS: Door(sys.argv[1]), BR: Door(sys.argv[2])}
-    for part in (name_server, sends, batches, topics, pulls, offsets, groups, last):
+    for part in (name_server, sends, batches, topics, pulls, offsets, groups, last,
+                 topic_lists, administration):
         part()
     for name, door, code, fields, body, version, oneway in STEPS:
         try:

@@ -66,7 +66,7 @@ pub(super) async fn hold<B: Backend>(
                 return look::look(shared, pull, target, pull.offset).await;
             }
             Event::Log(Wake::Stopping) | Event::TimeUp => {
-                let view = look::queue(shared, pull, target)?;
+                let view = look::queue(shared, pull, target).await?;
                 return Ok(match Seen::without_reading(position, view) {
                     Some(seen) if position == pull.offset => seen,
                     _ => Seen::nothing_matched(position, view),

@@ -1,14 +1,16 @@
 //! One look into a queue: what is there for this pull from an offset on.
 
+use std::collections::HashSet;
+
+use duolog_log_core::ids::TopicId;
 use duolog_log_core::record::Record;
+use parking_lot::Mutex;
 
 use super::Pull;
 use super::admit::Target;
-use crate::backend::{
-    Backend, BackendError, NodeConfig, PartitionView, ReadAnswer, ReadRequest, SharedBatch,
-};
+use crate::backend::{Backend, BackendError, PartitionView, ReadAnswer, ReadRequest, SharedBatch};
 use crate::dispatch::Shared;
-use crate::limits::PULL_READS_MAX;
+use crate::limits::{PULL_READS_MAX, UNSEEABLE_MAX};
 use crate::processors::Refusal;
 use crate::processors::filter::Filter;
 use crate::remoting::SegmentedOut;
@@ -41,7 +43,7 @@ pub(super) enum Status {
 impl Status {
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Found(_) => "FOUND",
+            Self::Found { .. } => "FOUND",
             Self::NoMatchedMessage => "NO_MATCHED_MESSAGE",
             Self::NoMessageInQueue => "NO_MESSAGE_IN_QUEUE",
             Self::OffsetOverflowOne => "OFFSET_OVERFLOW_ONE",
@@ -64,7 +66,7 @@ impl Seen {
     /// The response code to a pull from `offset`.
     pub(super) fn code(&self, offset: i64) -> ResponseCode {
         match self.status {
-            Status::Found(_) => ResponseCode::SUCCESS,
+            Status::Found { .. } => ResponseCode::SUCCESS,
             Status::NoMatchedMessage => ResponseCode::PULL_RETRY_IMMEDIATELY,
             Status::NoMessageInQueue if offset == 0 => ResponseCode::PULL_NOT_FOUND,
             Status::OffsetOverflowOne => ResponseCode::PULL_NOT_FOUND,
@@ -113,17 +115,17 @@ impl Seen {
 }
 
 /// The queue's offsets now.
-pub(super) fn queue<B: Backend>(
+pub(super) async fn queue<B: Backend>(
     shared: &Shared<B>,
     pull: &Pull,
     target: &Target,
 ) -> Result<PartitionView, Refusal> {
     let (topic, partition) = (&target.topic, pull.queue_id);
-    if let Some(view) = shared.backend.partition(topic, partition) {
+    if let Some(view) = shared.backend.partition(topic, partition).await {
         return Ok(view);
     }
     // The template has no queues of its own before somebody sends to it.
-    if topic.id == duolog_log_core::ids::TopicId::ZERO {
+    if topic.id == TopicId::ZERO {
         return Ok(PartitionView::default());
     }
     Err(BackendError::NotLeader { topic: topic.name.to_string(), partition }.into())
@@ -136,7 +138,7 @@ pub(super) async fn look<B: Backend>(
     target: &Target,
     from: i64,
 ) -> Result<Seen, Refusal> {
-    let mut view = queue(shared, pull, target)?;
+    let mut view = queue(shared, pull, target).await?;
     if let Some(seen) = Seen::without_reading(from, view) {
         return Ok(seen);
     }
@@ -164,7 +166,7 @@ pub(super) async fn look<B: Backend>(
             Err(error) => return Err(error.into()),
         };
         view = answer.view;
-        let mut page = Page::new(pull, target, &config, view);
+        let mut page = Page::new(shared, pull, target, view);
         let next_offset = page.fill(&answer, position, &target.filter)?;
         if page.found.count > 0 {
             return Ok(Seen::new(Status::Found(page.found), next_offset, view));
@@ -187,10 +189,18 @@ struct Page<'a> {
     place: Place<'a>,
     count_max: usize,
     bytes_max: usize,
+    topic_id: TopicId,
+    unseeable: &'a Unseeable,
 }
 
 impl<'a> Page<'a> {
-    fn new(pull: &'a Pull, target: &Target, config: &NodeConfig, view: PartitionView) -> Self {
+    fn new<B: Backend>(
+        shared: &'a Shared<B>,
+        pull: &'a Pull,
+        target: &Target,
+        view: PartitionView,
+    ) -> Self {
+        let config = shared.backend.config();
         let is_bridge_topic = names::is_bridge_topic(&target.topic.name);
         Self {
             found: Found::default(),
@@ -205,6 +215,8 @@ impl<'a> Page<'a> {
             },
             count_max: pull.messages_max.min(config.transfer_records_max),
             bytes_max: config.transfer_bytes_max,
+            topic_id: target.topic.id,
+            unseeable: &shared.unseeable,
         }
     }
 
@@ -269,14 +281,27 @@ impl<'a> Page<'a> {
             }
             // What came before it can be had.
             Err(_) if found.count > 0 => Ok(false),
-            Err(error) => Err(unseeable(record.offset, &error)),
+            Err(error) => Err(self.refuse(record.offset, &error)),
         }
+    }
+
+    /// A record that has no message, such as one beyond offset 2^40, is never passed over.
+    fn refuse(&self, offset: i64, error: &ViewError) -> Refusal {
+        let (topic, queue_id) = (self.place.topic, self.place.queue_id);
+        if self.unseeable.is_news(self.topic_id, queue_id) {
+            tracing::error!(topic, queue_id, offset, %error, "RocketMQ clients cannot see a record");
+        }
+        Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string())
     }
 }
 
-/// A record that has no message, such as one beyond offset 2^40. It is never passed over.
-fn unseeable(offset: i64, error: &ViewError) -> Refusal {
-    static SAID: std::sync::Once = std::sync::Once::new();
-    SAID.call_once(|| tracing::error!(offset, %error, "a record that RocketMQ clients cannot see"));
-    Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string())
+/// Queues in which readers stand before a record that no message can show; each is told once.
+#[derive(Debug, Default)]
+pub(crate) struct Unseeable(Mutex<HashSet<(TopicId, i32)>>);
+
+impl Unseeable {
+    fn is_news(&self, topic: TopicId, queue_id: i32) -> bool {
+        let mut told = self.0.lock();
+        told.len() < UNSEEABLE_MAX && told.insert((topic, queue_id))
+    }
 }

@@ -5,6 +5,7 @@ use duolog_log_core::ids::TopicId;
 
 use super::*;
 use crate::golden::{rows, unhex_text};
+use crate::translate::send::{KeySource, Tombstones};
 
 fn remark(result: Result<(), Refusal>) -> String {
     result.map_or_else(|refusal| refusal.to_string(), |()| "ok".into())
@@ -88,6 +89,8 @@ fn a_topic_reads_as_in_the_original() {
         sys_flag: 0,
         order: true,
         internal: false,
+        key_source: KeySource::default(),
+        tombstones: Tombstones::default(),
         attributes: BTreeMap::from([("message.type".into(), "FIFO".into())]),
     };
     assert_eq!(

@@ -1,3 +1,5 @@
+mod batches;
+
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -6,6 +8,7 @@ use crate::backend::{PERM_READ, ReadRequest, SubscriptionGroup};
 use crate::fake::{Client, FakeBackend};
 use crate::remoting::RemotingCommand;
 use crate::translate::origin::Origin;
+use crate::translate::send::{KeySource, Tombstones};
 
 const FAQ: &str = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
 const V2: i32 = 310;
@@ -53,6 +56,63 @@ async fn stored(backend: &FakeBackend, topic: &str) -> Vec<(i32, String, Vec<(St
         }
     }
     all
+}
+
+/// Keys and values of the first queue.
+async fn keys_and_values(backend: &FakeBackend, topic: &str) -> Vec<(String, String)> {
+    let topic = backend.topic(topic).expect("the topic");
+    let (bytes_max, records_max) = (usize::MAX, usize::MAX);
+    let (partition, offset, tags) = (0, 0, None);
+    let request = ReadRequest { topic: &topic, partition, offset, bytes_max, records_max, tags };
+    let read = backend.read(request).await.expect("a log");
+    let text = |bytes: Option<&[u8]>| {
+        bytes.map_or("null".into(), |bytes| String::from_utf8_lossy(bytes).into_owned())
+    };
+    let records = read.batches.iter().flat_map(|batch| batch.decoded());
+    records.map(|record| (text(record.key), text(record.value))).collect()
+}
+
+/// The topic says which property is the key that Kafka sees.
+#[tokio::test]
+async fn the_key_is_what_the_topic_says() {
+    let properties = "UNIQ_KEY\u{1}0A\u{2}KEYS\u{1}k1 k2\u{2}__SHARDINGKEY\u{1}s\u{2}";
+    for (source, expected) in
+        [(KeySource::Keys, "k1 k2"), (KeySource::ShardingKey, "s"), (KeySource::Nothing, "null")]
+    {
+        let backend = FakeBackend::new();
+        backend.change_topic("t1", |topic| topic.key_source = source);
+        let client = Client::new(backend.clone());
+        let message = message(b"b", properties.as_bytes());
+        assert_eq!(send_to(&client, V2, &[("i", properties)], b"a").await.code, 0);
+        assert_eq!(send_to(&client, BATCH, &[("m", "true")], &message).await.code, 0);
+        let pairs = keys_and_values(&backend, "t1").await;
+        let expected = ["a", "b"].map(|body| (expected.to_owned(), body.to_owned()));
+        assert_eq!(pairs, expected, "{source:?}");
+        for (_, _, headers) in stored(&backend, "t1").await {
+            assert!(headers.contains(&("KEYS".into(), "k1 k2".into())), "kept as a property");
+        }
+    }
+}
+
+/// Case B127: a null value only where compaction gives it a meaning, and only by its property.
+#[tokio::test]
+async fn tombstones_are_for_compacted_topics() {
+    let tombstone = "UNIQ_KEY\u{1}0A\u{2}KEYS\u{1}k\u{2}KAFKA_TOMBSTONE\u{1}true\u{2}";
+    let backend = FakeBackend::new();
+    backend.add_topic("plain", 4);
+    backend.change_topic("compacted", |topic| topic.tombstones = Tombstones::Allowed);
+    let client = Client::new(backend.clone());
+    let refused = send_to(&client, V2, &[("b", "plain"), ("i", tombstone)], b"0").await;
+    assert_eq!(refused.code, 13);
+    assert!(refused.remark.expect("a remark").contains("KAFKA_TOMBSTONE is for compacted topics"));
+    let refused = send_to(&client, V2, &[("b", "not-there"), ("i", tombstone)], b"0").await;
+    assert_eq!((refused.code, backend.topic("not-there")), (13, None));
+    let compacted = [("b", "compacted"), ("i", tombstone)];
+    assert_eq!(send_to(&client, V2, &compacted, b"two").await.code, 13, "it has a body");
+    assert_eq!(send_to(&client, V2, &compacted, b"0").await.code, 0);
+    assert_eq!(send_to(&client, V2, &[("b", "compacted")], b"0").await.code, 0);
+    let stored = keys_and_values(&backend, "compacted").await;
+    assert_eq!(stored, [("k".into(), "null".into()), ("null".into(), "0".into())]);
 }
 
 async fn bodies(backend: &FakeBackend, topic: &str) -> Vec<(i32, String)> {
@@ -398,88 +458,6 @@ fn message(body: &[u8], properties: &[u8]) -> Vec<u8> {
     message.extend_from_slice(&u16::try_from(properties.len()).expect("small").to_be_bytes());
     message.extend_from_slice(properties);
     message
-}
-
-/// Case B83: with and without the last separator.
-#[tokio::test]
-async fn a_batch_is_stored_whole() {
-    let backend = FakeBackend::new();
-    backend.add_topic("t1", 4);
-    let client = Client::new(backend.clone());
-    let batch = [
-        message(b"b0", b"UNIQ_KEY\x01u0\x02TAGS\x01TagA"),
-        message(b"b1", b"UNIQ_KEY\x01u1\x02TAGS\x01TagA\x02"),
-        message(b"b2", b""),
-    ]
-    .concat();
-    for (code, batch_flag, offset) in
-        [(BATCH, "true", "0"), (V2, "true", "3"), (BATCH, "false", "6")]
-    {
-        let answer = send_to(&client, code, &[("e", "2"), ("m", batch_flag)], &batch).await;
-        assert_eq!((answer.code, answer.remark.as_deref()), (0, None));
-        assert_eq!(field(&answer, "queueOffset"), Some(offset));
-        assert_eq!(field(&answer, "transactionId"), Some("0A"), "the batch's own");
-        let ids: Vec<_> = field(&answer, "msgId").expect("ids").split(',').collect();
-        assert_eq!(ids.len(), 3);
-        let first: i64 = offset.parse().expect("a number");
-        for (id, offset) in ids.iter().zip(first..) {
-            let id = MessageId::parse(id).expect("an id");
-            assert_eq!((id.address.partition_number(), id.address.offset()), (2, offset));
-        }
-    }
-    let tag = pair("TAGS", "TagA");
-    let stored = stored(&backend, "t1").await;
-    assert_eq!(stored.len(), 9);
-    assert_eq!(
-        stored[..3],
-        [
-            (2, "b0".into(), vec![pair("UNIQ_KEY", "u0"), tag.clone()]),
-            (2, "b1".into(), vec![pair("UNIQ_KEY", "u1"), tag]),
-            (2, "b2".into(), vec![]),
-        ]
-    );
-}
-
-/// Case B87: all or none, and the connection goes on.
-#[tokio::test]
-async fn a_malformed_batch_is_refused_whole() {
-    let backend = FakeBackend::new();
-    backend.add_topic("t1", 4);
-    let client = Client::new(backend.clone());
-    let good = message(b"good", b"");
-    let with_length = |length: i32| {
-        let mut bad = good.clone();
-        bad[..4].copy_from_slice(&length.to_be_bytes());
-        [good.clone(), bad].concat()
-    };
-    let delayed = message(b"x", b"DELAY\x013\x02");
-    let large = message(&vec![0; 4 * 1024 * 1024], b"");
-    for (flags, body) in [
-        ("0", with_length(9999)),
-        ("0", with_length(0)),
-        ("0", with_length(-1)),
-        ("0", with_length(21)),
-        ("0", [good.clone(), vec![1]].concat()),
-        ("0", [good.clone(), delayed].concat()),
-        ("0", [good.clone(), large].concat()),
-        ("0", Vec::new()),
-        ("1", good.clone()),
-    ] {
-        let answer = send_to(&client, BATCH, &[("f", flags), ("m", "true")], &body).await;
-        assert_eq!(answer.code, 13, "{:?}", answer.remark);
-        assert!(answer.remark.is_some());
-    }
-    assert_eq!(bodies(&backend, "t1").await, []);
-    assert_eq!(send_to(&client, BATCH, &[("m", "true")], &good).await.code, 0);
-}
-
-#[tokio::test]
-async fn a_batch_to_a_retry_topic_is_refused() {
-    let client = Client::new(FakeBackend::new());
-    let changes = [("b", "%RETRY%g"), ("m", "true")];
-    let answer = send_to(&client, BATCH, &changes, &message(b"x", b"")).await;
-    let remark = "batch request does not support retry group %RETRY%g";
-    assert_eq!((answer.code, answer.remark.as_deref()), (13, Some(remark)));
 }
 
 #[tokio::test]

@@ -16,22 +16,28 @@ const UNIT_SUBSCRIPTION: i32 = 2;
 /// Of any other topic: belongs to a unit.
 const UNIT: i32 = 1;
 
-/// Finds or makes the topic `name`, and the queue in it. Makes nothing for a queue that the new
+/// Makes the topic `name`; with it, the queue to send to. Makes nothing for a queue that the new
 /// topic would not have.
-pub(super) async fn for_send<B: Backend>(
+pub(super) async fn new_for_send<B: Backend>(
     shared: &Shared<B>,
     header: &SendHeader<'_>,
     name: &str,
     producer: SocketAddr,
 ) -> Result<(Arc<Topic>, i32), Refusal> {
-    let topic = match shared.topic(name) {
-        Some(topic) => topic,
-        None => {
-            let spec = new_topic(shared, header, name)?;
-            check_queue(header.queue_id, name, &topics::of_spec(&spec), producer)?;
-            shared.backend.create_topic(spec).await?
-        }
-    };
+    let spec = new_topic(shared, header, name)?;
+    check_queue(header.queue_id, name, &topics::of_spec(&spec), producer)?;
+    let topic = shared.backend.create_topic(spec).await?;
+    known_for_send(shared, header, name, topic, producer)
+}
+
+/// A topic with the queue in it to send to.
+pub(super) fn known_for_send<B: Backend>(
+    shared: &Shared<B>,
+    header: &SendHeader<'_>,
+    name: &str,
+    topic: Arc<Topic>,
+    producer: SocketAddr,
+) -> Result<(Arc<Topic>, i32), Refusal> {
     if topics::is_own(&topic) {
         return Err(Refusal::new(
             ResponseCode::NO_PERMISSION,

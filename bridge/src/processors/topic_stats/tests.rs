@@ -9,9 +9,10 @@ async fn ends_and_last_writes() {
     });
     backend.write_tagged("t1", 0, &[("", "a")]);
     backend.skip("t1", 0, 2);
+    backend.advance_ms(60_001);
     backend.skip("t1", 1, 3);
     backend.set_log_start("t1", 1, 3);
-    let stored = backend.now_ms();
+    let stored = backend.now_ms() - 60_001;
     let answer = Client::new(backend).call(202, &[("topic", "t1")], b"").await;
     let row = |queue: i32, time: i64, max: i64, min: i64| {
         format!(
@@ -28,6 +29,22 @@ async fn ends_and_last_writes() {
         ),
         "the queues that either side sees; the time of the last message, not of a marker"
     );
+}
+
+#[tokio::test]
+async fn a_rate_is_what_was_appended_in_the_last_minute() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 2);
+    backend.write_tagged("t1", 0, &[("", "old"); 50]);
+    backend.advance_ms(59_000);
+    backend.write_tagged("t1", 0, &[("", "new"); 4]);
+    backend.write_tagged("t1", 1, &[("", "new"); 2]);
+    for (later_ms, expected) in [(0, "0.9333333333333333"), (1001, "0.1"), (59_000, "0.0")] {
+        backend.advance_ms(later_ms);
+        let answer = Client::new(backend.clone()).call(202, &[("topic", "t1")], b"").await;
+        let body = String::from_utf8(answer.body.to_vec()).expect("text");
+        assert!(body.ends_with(&format!("\"topicPutTps\":{expected}}}")), "{expected}: {body}");
+    }
 }
 
 #[tokio::test]

@@ -23,6 +23,8 @@ const MESSAGE_TYPES: &[&str] =
 fn values(key: &str) -> Option<Values> {
     Some(match key {
         "message.type" => Values::Any(MESSAGE_TYPES),
+        // Ours: what becomes the key that Kafka sees.
+        "rmq.key.source" => Values::Any(&["keys", "shardingkey", "none"]),
         "queue.type" => Values::Fixed(&["SimpleCQ", "BatchCQ"]),
         "cleanup.policy" => Values::Fixed(&["DELETE", "COMPACTION"]),
         "reserve.time" | "lite.topic.expiration" => Values::Number,

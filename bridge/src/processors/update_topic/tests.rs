@@ -140,6 +140,8 @@ async fn attributes_come_and_go() {
         ("+message.type=NORMAL", &["message.type=NORMAL", "queue.type=SimpleCQ"]),
         ("", &["message.type=NORMAL", "queue.type=SimpleCQ"]),
         ("-message.type", &["queue.type=SimpleCQ"]),
+        ("+rmq.key.source=none", &["queue.type=SimpleCQ", "rmq.key.source=none"]),
+        ("-rmq.key.source", &["queue.type=SimpleCQ"]),
     ] {
         assert_eq!(update(&client, &[("attributes", change)]).await, (0, None), "{change}");
         assert_eq!(attributes(), expected, "{change}");

@@ -42,3 +42,27 @@ fn an_override_is_refused_with_kafkas_words() {
     assert!(check_override("compression.type", "gzip").is_err(), "not acted on yet");
     assert_eq!(check_override("compression.type", "producer"), Ok(()));
 }
+
+/// What RocketMQ calls an attribute has a key of its own, or goes into the list of the others.
+#[test]
+fn attributes_are_settings_and_back() {
+    for (attributes, expected) in [
+        (&[("message.type", "FIFO")][..], &[("message.type", "FIFO")][..]),
+        (
+            &[("message.type", "MIXED"), ("rmq.key.source", "none")],
+            &[("message.type", "MIXED"), ("rmq.key.source", "none")],
+        ),
+        (
+            &[("queue.type", "SimpleCQ"), ("reserve.time", "-1")],
+            &[("rmq.attributes", "queue.type=SimpleCQ,reserve.time=-1")],
+        ),
+    ] {
+        let attributes = overrides(attributes);
+        assert_eq!(attribute_overrides(&attributes), overrides(expected));
+        let own = attribute_overrides(&attributes);
+        let config = TopicConfig::resolve(&Values::default(), &own).expect("valid");
+        let shown = config.attributes();
+        assert!(attributes.iter().all(|pair| shown.contains_key(pair.0)), "{shown:?}");
+    }
+    assert!(check_override("rmq.key.source", "tags").is_err());
+}

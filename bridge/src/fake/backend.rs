@@ -1,0 +1,306 @@
+//! The port, as the node in memory implements it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use duolog_log_core::event::Events;
+use duolog_log_core::gate::{GatePoint, GateSubject};
+
+use super::FakeBackend;
+use super::state::Log;
+use crate::backend::{
+    Appended, Backend, Boundary, CommittedOffset, ConsumerHeartbeat, Durability, GroupChange,
+    GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, ReadAnswer, ReadRequest,
+    Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+};
+use crate::session::SessionId;
+
+fn payloads(records: &NewRecords) -> Vec<(i64, Vec<u8>)> {
+    records.as_slice().iter().map(|one| (one.timestamp_ms, one.payload.to_vec())).collect()
+}
+
+impl Backend for FakeBackend {
+    fn now_ms(&self) -> i64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn events(&self) -> &Events {
+        &self.events
+    }
+
+    async fn pass_gate(&self, point: GatePoint, _subject: GateSubject<'_>) -> Passage {
+        self.state.lock().gates.get(&point).copied().unwrap_or(Passage::Go)
+    }
+
+    fn config(&self) -> Arc<NodeConfig> {
+        Arc::clone(&self.config.lock())
+    }
+
+    fn count_delivered(&self, _records: usize, _bytes: usize) {}
+
+    async fn counters(&self) -> RuntimeCounters {
+        RuntimeCounters {
+            started_ms: 1_700_000_000_000,
+            records_in: 7,
+            records_out: 5,
+            data_dir: "/data".into(),
+            ..RuntimeCounters::default()
+        }
+    }
+
+    fn entry_address(&self, _client: SocketAddr) -> SocketAddr {
+        self.config().broker_address
+    }
+
+    fn topic(&self, name: &str) -> Option<Arc<Topic>> {
+        let state = self.state.lock();
+        let alias = || state.topics.values().find(|topic| topic.name.replace('.', "_") == name);
+        state.topics.get(name).or_else(alias).cloned()
+    }
+
+    fn topics(&self) -> Vec<Arc<Topic>> {
+        self.state.lock().topics.values().cloned().collect()
+    }
+
+    async fn create_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
+        let mut state = self.state.lock();
+        match state.topics.get(&spec.name).cloned() {
+            Some(topic) => Ok(topic),
+            None => state.put_spec(&spec),
+        }
+    }
+
+    async fn put_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
+        self.state.lock().put_spec(&spec)
+    }
+
+    async fn delete_topic(&self, topic: &Topic) -> Result<()> {
+        {
+            let mut state = self.state.lock();
+            state.served(topic, 0)?;
+            state.topics.remove(&topic.name);
+            state.logs.retain(|(id, _), _| *id != topic.id);
+            state.offsets.retain(|(_, name, _), _| *name != topic.name);
+        }
+        self.notify();
+        Ok(())
+    }
+
+    async fn append(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        records: NewRecords,
+        durability: Durability,
+    ) -> Result<Appended> {
+        let append_time_ms = self.now_ms();
+        let appended = {
+            let mut state = self.state.lock();
+            state.served(topic, partition)?;
+            state.appends.push(durability);
+            let stored = state.append_answer.take().unwrap_or(Ok(Stored::Ok))?;
+            let log = state.log(&topic.name, partition);
+            let base_offset = log.append(append_time_ms, payloads(&records));
+            Appended { base_offset, append_time_ms, partition_number: log.number, stored }
+        };
+        self.notify();
+        Ok(appended)
+    }
+
+    async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {
+        self.state.lock().served(topic, partition).ok().map(Log::view)
+    }
+
+    async fn deliverable_end(&self, topic: &Topic, partition: i32, end: i64) -> Result<i64> {
+        self.state.lock().served(topic, partition).map(|log| log.deliverable_end(end))
+    }
+
+    async fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {
+        self.state.lock().served(request.topic, request.partition)?.read(request)
+    }
+
+    async fn wait_beyond(&self, topic: &Topic, partition: i32, offset: i64) -> Wake {
+        let mut changes = self.changed.subscribe();
+        loop {
+            {
+                let state = self.state.lock();
+                match state.served(topic, partition) {
+                    _ if state.stopping => return Wake::Stopping,
+                    Err(_) => return Wake::Gone,
+                    Ok(log) if log.end > offset => return Wake::Advanced,
+                    Ok(_) => {}
+                }
+            }
+            if changes.changed().await.is_err() {
+                return Wake::Stopping;
+            }
+        }
+    }
+
+    async fn search_append_time(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        time_ms: i64,
+        boundary: Boundary,
+    ) -> Result<Option<i64>> {
+        let state = self.state.lock();
+        let log = state.served(topic, partition)?;
+        Ok(match boundary {
+            Boundary::Lower => log
+                .batches
+                .iter()
+                .find(|batch| batch.append_time_ms() >= time_ms)
+                .map(|batch| batch.base_offset().max(log.start)),
+            Boundary::Upper => log
+                .batches
+                .iter()
+                .rfind(|batch| batch.append_time_ms() <= time_ms)
+                .map(|batch| batch.next_offset() - 1),
+        })
+    }
+
+    async fn committed_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+    ) -> Result<Option<i64>> {
+        Ok(self.committed(group, &topic.name, partition))
+    }
+
+    async fn committed_offsets(&self, group: &str) -> Result<Vec<CommittedOffset>> {
+        let state = self.state.lock();
+        let of_group = state.offsets.iter().filter(|((name, ..), _)| name == group);
+        let committed = of_group.map(|((_, topic, partition), offset)| CommittedOffset {
+            topic: Arc::clone(topic),
+            partition: *partition,
+            offset: *offset,
+        });
+        Ok(committed.collect())
+    }
+
+    fn groups_with_positions(&self, topic: &Topic) -> Vec<String> {
+        let state = self.state.lock();
+        let on_topic = state.offsets.keys().filter(|(_, name, _)| *name == topic.name);
+        let groups: BTreeSet<String> = on_topic.map(|(group, ..)| group.clone()).collect();
+        groups.into_iter().collect()
+    }
+
+    async fn delete_positions(&self, group: &str) -> Result<()> {
+        self.state.lock().offsets.retain(|(name, ..), _| name != group);
+        Ok(())
+    }
+
+    async fn commit_offset(
+        &self,
+        group: &str,
+        topic: &Topic,
+        partition: i32,
+        offset: i64,
+    ) -> Result<()> {
+        self.commit_offset_unanswered(group, topic, partition, offset);
+        Ok(())
+    }
+
+    fn commit_offset_unanswered(&self, group: &str, topic: &Topic, partition: i32, offset: i64) {
+        let key = (group.to_owned(), Arc::clone(&topic.name), partition);
+        self.state.lock().offsets.insert(key, offset);
+    }
+
+    async fn consumer_heartbeat(&self, heartbeat: ConsumerHeartbeat) -> Result<GroupChange> {
+        let mut state = self.state.lock();
+        let now = self.now_ms();
+        let view = state.groups.entry(heartbeat.group).or_insert_with(|| GroupView {
+            consume_type: heartbeat.consume_type,
+            message_model: heartbeat.message_model,
+            consume_from_where: heartbeat.consume_from_where,
+            members: Vec::new(),
+            subscriptions: BTreeMap::new(),
+        });
+        view.consume_type = heartbeat.consume_type;
+        view.message_model = heartbeat.message_model;
+        view.consume_from_where = heartbeat.consume_from_where;
+        let is_known = |member: &Member| member.client == heartbeat.client;
+        let members = !view.members.iter().any(is_known);
+        view.members.retain(|member| member.client.client_id != heartbeat.client.client_id);
+        view.members.push(Member { client: heartbeat.client, last_heartbeat_ms: now });
+        view.members.sort_by(|one, other| one.client.client_id.cmp(&other.client.client_id));
+        let mut subscriptions = false;
+        if let Some(wanted) = heartbeat.subscriptions {
+            let old = std::mem::take(&mut view.subscriptions);
+            for new in wanted {
+                let kept = old.get(&new.topic).filter(|old| old.version >= new.version);
+                let kept = Arc::clone(kept.unwrap_or(&new));
+                view.subscriptions.insert(Arc::clone(&new.topic), kept);
+            }
+            subscriptions = old != view.subscriptions;
+        }
+        Ok(GroupChange { members, subscriptions })
+    }
+
+    async fn consumer_leave(&self, group: &str, client_id: &str) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(view) = state.groups.get_mut(group) {
+            view.members.retain(|member| &*member.client.client_id != client_id);
+            if view.members.is_empty() {
+                state.groups.remove(group);
+            }
+        }
+        Ok(())
+    }
+
+    fn session_closed(&self, session: SessionId) {
+        let mut state = self.state.lock();
+        state.closed.push(session);
+        for view in state.groups.values_mut() {
+            view.members.retain(|member| member.client.session != session);
+        }
+        state.groups.retain(|_, view| !view.members.is_empty());
+    }
+
+    fn group(&self, name: &str) -> Option<Arc<GroupView>> {
+        self.state.lock().groups.get(name).cloned().map(Arc::new)
+    }
+
+    fn subscription_group(&self, name: &str) -> Option<Arc<SubscriptionGroup>> {
+        self.state.lock().group_configs.get(name).cloned()
+    }
+
+    fn subscription_groups(&self) -> Vec<Arc<SubscriptionGroup>> {
+        self.state.lock().group_configs.values().cloned().collect()
+    }
+
+    async fn delete_subscription_group(&self, name: &str) -> Result<()> {
+        self.state.lock().group_configs.remove(name);
+        Ok(())
+    }
+
+    async fn put_subscription_group(&self, config: SubscriptionGroup) -> Result<()> {
+        let mut state = self.state.lock();
+        state.group_configs.insert(Arc::clone(&config.name), Arc::new(config));
+        Ok(())
+    }
+
+    fn kv_config(&self, namespace: &str, key: &str) -> Option<String> {
+        self.state.lock().kv.get(&(namespace.to_owned(), key.to_owned())).cloned()
+    }
+
+    fn kv_configs(&self, namespace: &str) -> BTreeMap<String, String> {
+        let state = self.state.lock();
+        let of_namespace = state.kv.iter().filter(|((known, _), _)| known == namespace);
+        of_namespace.map(|((_, key), value)| (key.clone(), value.clone())).collect()
+    }
+
+    async fn put_kv_config(&self, namespace: &str, key: &str, value: Option<String>) -> Result<()> {
+        let mut state = self.state.lock();
+        let key = (namespace.to_owned(), key.to_owned());
+        match value {
+            Some(value) => state.kv.insert(key, value),
+            None => state.kv.remove(&key),
+        };
+        Ok(())
+    }
+}
