@@ -29,8 +29,14 @@ pub const REQUEST_PARTITIONS_MAX: i64 = 10_000;
 /// Partition numbers of a cluster, given once each: 23 bits of a RocketMQ pseudo address.
 pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 
-/// Descriptors that the logs of all partitions hold together.
-pub const OPEN_FILES_MAX: usize = 4096;
+/// Descriptors that the logs of all partitions hold together at most: enough for those that are in
+/// use at once on one node, while ten thousand logs that rest hold none.
+pub const OPEN_FILES_MAX: usize = 640;
+
+/// Part of the process's own bound that the logs may take; the rest is for connections.
+pub const OPEN_FILES_SHARE: u64 = 2;
+
+const _: () = assert!(OPEN_FILES_MAX < 1000);
 
 /// Sealed segments that are mapped at once.
 pub const MAPPED_FILES_MAX: usize = 1024;

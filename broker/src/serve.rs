@@ -17,12 +17,13 @@ use crate::bridge_backend::BridgeBackend;
 use crate::config::Config;
 use crate::config::listener::Endpoint;
 use crate::kafka::codec::Str;
-use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, REMOTING_CONNECTIONS_MAX};
+use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, OPEN_FILES_SHARE, REMOTING_CONNECTIONS_MAX};
 use crate::node::{Node, StartError};
 use crate::server::http::{self, EventFeed, Patience, Sink};
 use crate::server::listener::{BindError, ConnectionLimits, accept, bind};
 use crate::server::remoting::{self, Entrance};
 use crate::server::{connection, shutdown};
+use crate::system;
 
 /// Connections have this long to send what they owe after a signal.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -60,7 +61,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let doors = Doors::bind(&config).await?;
     let feed = Arc::new(EventFeed::default());
     let events = Events::new(NodeId(config.node_id), Box::new(Sink(feed.clone())));
-    let disk = Arc::new(FileDisk::new(OPEN_FILES_MAX, MAPPED_FILES_MAX));
+    let disk = Arc::new(FileDisk::new(open_files(), MAPPED_FILES_MAX));
     let node = Node::start(config.clone(), disk, events).await?;
     node.set_advertised(doors.advertised(&config)?);
     doors.announce(&node)?;
@@ -75,6 +76,16 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     node.stop().await;
     Ok(())
+}
+
+/// Descriptors that logs may hold, after the process's own bound was raised.
+fn open_files() -> usize {
+    let limit = system::raise_open_files().unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot raise the bound of open files");
+        OPEN_FILES_MAX as u64
+    });
+    let share = usize::try_from(limit / OPEN_FILES_SHARE).unwrap_or(usize::MAX);
+    share.clamp(1, OPEN_FILES_MAX)
 }
 
 impl Doors {

@@ -10,6 +10,19 @@ pub fn memory_bytes() -> u64 {
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() * 1024
 }
 
+/// Raises the bound of open files to what the system allows this process at most, as a JVM does;
+/// returns it.
+///
+/// Errors: the system refuses; the bound stays what it was.
+pub fn raise_open_files() -> std::io::Result<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    }
+    Ok(limit.maximum.unwrap_or(u64::MAX))
+}
+
 /// Used part of the disk that `path` lies on, 0 to 1; 0 where the system does not say.
 pub fn disk_used_ratio(path: &Path) -> f64 {
     match rustix::fs::statvfs(path) {

@@ -77,6 +77,9 @@ pub struct Log {
     unsynced_snapshots: Vec<i64>,
     /// Changes of names in the folder since it was last synced.
     names_changed: u64,
+    /// Whether a power cut may lose the folder itself: the one above it is synced by the first flush,
+    /// not by the opening of each log.
+    folder_is_new: bool,
     /// Changes of the leader epochs since they were last synced.
     epochs_changed: u64,
     last_flush_ms: i64,
@@ -257,7 +260,7 @@ impl Log {
             Durability::Unsynced,
         );
         if let Err(error) = written
-            && error.kind != DiskErrorKind::Full
+            && !matches!(error.kind, DiskErrorKind::Full | DiskErrorKind::OutOfFiles)
         {
             tracing::debug!(%error, "leader epochs are not written yet");
         }

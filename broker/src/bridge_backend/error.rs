@@ -57,6 +57,7 @@ pub(super) fn of_log(partition: &Partition, error: &LogError) -> BackendError {
         | LogError::UnexpectedAppendOffset { .. }
         | LogError::InvalidBatch(_)
         | LogError::StorageFull(_)
+        | LogError::OutOfFiles(_)
         | LogError::Storage(_)
         | LogError::InconsistentTopicId { .. } => {
             BackendError::NotWritable { reason: error.to_string() }

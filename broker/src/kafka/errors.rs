@@ -197,7 +197,9 @@ impl From<&LogError> for ErrorCode {
             LogError::OffsetOutOfRange { .. } => Self::OffsetOutOfRange,
             LogError::BatchLargerThanSegment { .. } => Self::RecordListTooLarge,
             LogError::InvalidBatch(_) | LogError::Corrupt { .. } => Self::CorruptMessage,
-            LogError::StorageFull(_) | LogError::Storage(_) => Self::KafkaStorageError,
+            LogError::StorageFull(_) | LogError::OutOfFiles(_) | LogError::Storage(_) => {
+                Self::KafkaStorageError
+            }
             LogError::InconsistentTopicId { .. } => Self::InconsistentTopicId,
             // Whoever asks again finds the partition's new leader, or that it is gone.
             LogError::Closed => Self::NotLeaderOrFollower,

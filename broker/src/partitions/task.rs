@@ -19,7 +19,7 @@ use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::{LeaderEpoch, Offset};
 use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty};
 use duolog_log_core::replication::partition::{AckState, Acks, Partition as Replica};
-use duolog_log_core::storage::disk::DiskError;
+use duolog_log_core::storage::disk::{DiskError, DiskErrorKind};
 use tokio::sync::oneshot;
 
 use super::Partition;
@@ -42,6 +42,8 @@ pub(super) enum Command {
     FlushDue,
     /// Roll, retain, expire.
     KeepHouse,
+    /// Nothing was appended for a while: keep nothing in memory that a file holds too.
+    Rest,
     /// The topic has other settings.
     Configure,
     /// Raise the log start to the offset; -1 is the HW (DeleteRecords).
@@ -63,6 +65,7 @@ impl Command {
             | Self::SyncEnded(..)
             | Self::FlushDue
             | Self::KeepHouse
+            | Self::Rest
             | Self::Configure
             | Self::Close(_)
             | Self::Delete(_) => false,
@@ -81,6 +84,7 @@ impl Command {
             | Self::SyncEnded(..)
             | Self::FlushDue
             | Self::KeepHouse
+            | Self::Rest
             | Self::Configure => {}
         }
     }
@@ -173,6 +177,7 @@ impl Owner {
                 self.want_flush(partition, self.log.log_end_offset());
             }
             Command::KeepHouse => self.keep_house(partition),
+            Command::Rest => self.log.shrink_tail(0),
             Command::Configure => self.configure(partition),
             Command::DeleteRecords(offset, reply) => {
                 drop(reply.send(self.delete_records(partition, offset)));
@@ -374,8 +379,17 @@ impl Owner {
                 partition.flush(Box::new(point));
             }
             Ok(None) => {}
+            Err(LogError::OutOfFiles(_)) => self.flush_again_soon(partition),
             Err(error) => self.fail(partition, &error.to_string()),
         }
+    }
+
+    /// Nothing was synced and nothing lost: there was no descriptor to open a file with.
+    fn flush_again_soon(&self, partition: &Arc<Partition>) {
+        const PAUSE_MS: i64 = 100;
+        // Also when a later time is in the timer already: an answer may wait for this.
+        let at_ms = clock::now_ms().saturating_add(PAUSE_MS);
+        partition.shared.timer.schedule(at_ms, partition.clone());
     }
 
     fn sync_ended(
@@ -386,6 +400,9 @@ impl Owner {
     ) {
         self.flushing = false;
         if let Err(error) = outcome {
+            if error.kind == DiskErrorKind::OutOfFiles {
+                return self.flush_again_soon(partition);
+            }
             self.log.sync_failed(&error);
             return self.fail(partition, &error.to_string());
         }

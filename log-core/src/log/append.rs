@@ -17,6 +17,7 @@ use crate::ids::{LeaderEpoch, Offset};
 use crate::producers::{Admission, CompletedTxn, SavedProducer, SentBatch};
 use crate::record::batch::{NO_TIMESTAMP, assign_offset};
 use crate::record::{BatchHeader, TimestampType};
+use crate::storage::disk::DiskErrorKind;
 
 /// Batches that wait to be written together to the active segment.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Log {
     /// Answers in the order of `batches`; a refused one does not disturb the others. Nothing is
     /// synced: see [`Self::flush_point`]. Errors: those of the producer (`OutOfOrderSequence`,
     /// `InvalidProducerEpoch`, `InvalidTxnState`, `CoordinatorFenced`), `FencedLeaderEpoch`,
-    /// `InvalidBatch`, `BatchLargerThanSegment`, `StorageFull`, `Storage`, `Closed`.
+    /// `InvalidBatch`, `BatchLargerThanSegment`, `StorageFull`, `OutOfFiles`, `Storage`, `Closed`.
     pub fn append_as_leader(
         &mut self,
         batches: Vec<AppendBatch>,
@@ -70,7 +71,10 @@ impl Log {
                 Some(failed) => Err(failed.clone()),
                 None => self.stage(batch, leader_epoch, &mut group, &mut answers, now_ms),
             };
-            if let Err(error @ (LogError::Storage(_) | LogError::StorageFull(_))) = &answer {
+            if let Err(
+                error @ (LogError::Storage(_) | LogError::StorageFull(_) | LogError::OutOfFiles(_)),
+            ) = &answer
+            {
                 failed = Some(error.clone());
             }
             answers.push(answer);
@@ -263,7 +267,9 @@ impl Log {
         if let Err(error) = self.active.segment.log.write_at(position, &pieces) {
             // What was written of it lies behind the published end, but a later restart would find
             // it; and a half batch must not stay where the next write fails too.
-            if let Err(error) = self.active.segment.log.truncate(position) {
+            if error.kind != DiskErrorKind::OutOfFiles
+                && let Err(error) = self.active.segment.log.truncate(position)
+            {
                 self.fail(&error);
             }
             let error = LogError::from(error);

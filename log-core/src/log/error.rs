@@ -38,6 +38,9 @@ pub enum LogError {
     /// The disk is full: retriable, reads go on.
     #[error("storage is full: {0}")]
     StorageFull(String),
+    /// No file could be opened, since no descriptor is free: retriable, nothing was written.
+    #[error("out of file descriptors: {0}")]
+    OutOfFiles(String),
     /// The disk failed. Reads go on; once a sync failed, or a file could not be cut back, the log
     /// takes no write until it is opened again.
     #[error("storage failed: {0}")]
@@ -57,6 +60,7 @@ impl From<DiskError> for LogError {
     fn from(error: DiskError) -> Self {
         match error.kind {
             DiskErrorKind::Full => Self::StorageFull(error.to_string()),
+            DiskErrorKind::OutOfFiles => Self::OutOfFiles(error.to_string()),
             DiskErrorKind::NotFound | DiskErrorKind::Locked | DiskErrorKind::Io => {
                 Self::Storage(error.to_string())
             }

@@ -24,6 +24,8 @@ pub struct FlushPoint {
     others: Vec<PathBuf>,
     /// Written anew and synced, when they changed.
     epochs: Option<LeaderEpochs>,
+    /// Where the log's own folder is a new name.
+    parent: Option<PathBuf>,
     covered: Covered,
 }
 
@@ -69,7 +71,10 @@ impl FlushPoint {
         if self.covered.names_changed > 0 {
             self.disk.sync_dir(&self.dir)?;
         }
-        Ok(())
+        match &self.parent {
+            Some(parent) => self.disk.sync_dir(parent),
+            None => Ok(()),
+        }
     }
 }
 
@@ -108,6 +113,7 @@ impl Log {
             logs,
             others,
             epochs: (self.epochs_changed > 0).then(|| self.epochs.clone()),
+            parent: self.dir.parent().filter(|_| self.folder_is_new).map(Path::to_owned),
             covered: Covered {
                 generation: self.shared.generation(),
                 names_changed: self.names_changed,
@@ -130,6 +136,7 @@ impl Log {
         self.unsynced_snapshots.drain(..covered.snapshots.min(self.unsynced_snapshots.len()));
         self.names_changed = self.names_changed.saturating_sub(covered.names_changed);
         self.epochs_changed = self.epochs_changed.saturating_sub(covered.epochs_changed);
+        self.folder_is_new &= point.parent.is_none();
         self.last_flush_ms = now_ms;
         self.first_unflushed_ms = (self.log_end > self.recovery_point).then_some(now_ms);
     }

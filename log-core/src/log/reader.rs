@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::LogError;
 use super::outcome::{AbortedTxn, ReadBatches, ReadMinimum};
-use super::view::{Shared, View};
+use super::tail::{Tail, TailBudget};
+use super::view::{Shared, View, ViewParts};
 use crate::ids::{LeaderEpoch, Offset};
 use crate::replication::epochs::{EpochEnd, LeaderEpochs};
 use crate::storage::segment::{ReadBounds, SegmentEnd};
@@ -17,6 +18,19 @@ pub struct LogReader {
 }
 
 impl LogReader {
+    /// Reads a log that holds nothing, begins at 0, and has no files.
+    #[must_use]
+    pub fn empty() -> Self {
+        let nothing = ViewParts {
+            segments: Arc::default(),
+            tail: Tail::default(),
+            log_start: 0,
+            log_end: 0,
+            epochs: Arc::default(),
+        };
+        Self { shared: Arc::new(Shared::new(nothing, Arc::new(TailBudget::new(0)))) }
+    }
+
     /// The first offset that may be read: inclusive.
     #[must_use]
     pub fn log_start_offset(&self) -> i64 {

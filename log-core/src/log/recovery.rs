@@ -52,6 +52,7 @@ struct Recovery {
     /// Sealed segments that may hold unsynced bytes, oldest first.
     unsynced: Vec<Arc<Segment>>,
     names_changed: u64,
+    folder_is_new: bool,
 }
 
 /// The last segment, to be written on.
@@ -82,7 +83,11 @@ pub(super) fn open(
     now_ms: i64,
 ) -> Result<(Log, RecoveryReport), LogError> {
     disk.create_dir_all(dir)?;
-    let mut names_changed = 0;
+    // What an earlier run of the process named may not be on disk yet if it did not end cleanly.
+    let (mut names_changed, mut folder_is_new) = match hint.shutdown {
+        Shutdown::Clean => (0, false),
+        Shutdown::Unclean => (1, true),
+    };
     match checkpoint::read_topic_id(&*disk, dir)? {
         Some(found) if found != identity.topic_id => {
             return Err(LogError::InconsistentTopicId { expected: identity.topic_id, found });
@@ -90,7 +95,7 @@ pub(super) fn open(
         Some(_) => {}
         None => {
             checkpoint::write_topic_id(&*disk, dir, identity.topic_id, Durability::Unsynced)?;
-            names_changed = 1;
+            (names_changed, folder_is_new) = (1, true);
         }
     }
     let mut report = RecoveryReport::default();
@@ -106,6 +111,7 @@ pub(super) fn open(
         epochs: LeaderEpochs::default(),
         unsynced: Vec::new(),
         names_changed,
+        folder_is_new,
     };
     recovery.run(identity, hint)
 }
@@ -235,6 +241,7 @@ impl Recovery {
             unsynced: self.unsynced,
             unsynced_snapshots: Vec::new(),
             names_changed: self.names_changed,
+            folder_is_new: self.folder_is_new,
             epochs_changed: 0,
             last_flush_ms: self.now_ms,
             first_unflushed_ms: (log_end > recovery_point).then_some(self.now_ms),

@@ -145,6 +145,9 @@ pub enum DiskErrorKind {
     NotFound,
     /// The disk, or this user's share of it, is full: worth trying again later.
     Full,
+    /// No descriptor is free, in the process or the system: the call did nothing and is worth trying
+    /// again later.
+    OutOfFiles,
     /// Another holder has the lock.
     Locked,
     /// Anything else.
@@ -158,6 +161,7 @@ impl DiskError {
         let kind = match source.kind() {
             io::ErrorKind::NotFound => DiskErrorKind::NotFound,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DiskErrorKind::Full,
+            _ if is_out_of_files(&source) => DiskErrorKind::OutOfFiles,
             _ => DiskErrorKind::Io,
         };
         Self { kind, operation, path: path.to_owned(), source }
@@ -175,4 +179,12 @@ impl DiskError {
     pub fn is_not_found(&self) -> bool {
         self.kind == DiskErrorKind::NotFound
     }
+}
+
+/// Whether the process (EMFILE) or the system (ENFILE) has no descriptor left. Both numbers are the
+/// same on every Unix.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }

@@ -2,7 +2,8 @@
 //!
 //! A handle stays usable when its descriptor was closed to make room: the next call opens the file
 //! again, under the name it then has. So ten thousand logs need ten thousand handles but few
-//! descriptors. Mappings are bounded in the same way.
+//! descriptors. Mappings are bounded in the same way. When the process has no descriptor left, files
+//! that rest are closed for the one that is needed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
@@ -16,7 +17,7 @@ use rustix::buffer::spare_capacity;
 
 use super::disk::{
     DirEntry, Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskResult, EntryKind, FileStat,
-    MappedFile, OpenMode,
+    MappedFile, OpenMode, is_out_of_files,
 };
 use super::mmap;
 use crate::limits;
@@ -60,7 +61,8 @@ impl Disk for FileDisk {
             OpenMode::CreateIfMissing => _ = options.create(true).truncate(false),
             OpenMode::CreateEmpty => _ = options.create(true).truncate(true),
         }
-        let file = options.open(path).map_err(|e| DiskError::new("open", path, e))?;
+        let file = self.descriptors.with_room(|| options.open(path));
+        let file = file.map_err(|e| DiskError::new("open", path, e))?;
         let handle = Arc::new_cyclic(|this| Handle {
             place: Mutex::new(Place { path: path.to_owned(), file: Some(Arc::new(file)) }),
             used: AtomicBool::new(true),
@@ -76,6 +78,7 @@ impl Disk for FileDisk {
             path: path.to_owned(),
             content: Mutex::default(),
             used: AtomicBool::new(true),
+            descriptors: Arc::clone(&self.descriptors),
             mappings: Arc::clone(&self.mappings),
             this: Weak::clone(this),
         });
@@ -93,7 +96,7 @@ impl Disk for FileDisk {
     fn list(&self, dir: &Path) -> DiskResult<Vec<DirEntry>> {
         let failed = |e| DiskError::new("list", dir, e);
         let mut entries = Vec::new();
-        for entry in fs::read_dir(dir).map_err(failed)? {
+        for entry in self.descriptors.with_room(|| fs::read_dir(dir)).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             // A name that is not UTF-8 is none of ours.
             let Ok(name) = entry.file_name().into_string() else { continue };
@@ -122,7 +125,8 @@ impl Disk for FileDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> DiskResult<()> {
-        let synced = File::open(dir).and_then(|dir| dir.sync_all());
+        let opened = self.descriptors.with_room(|| File::open(dir));
+        let synced = opened.and_then(|dir| dir.sync_all());
         synced.map_err(|e| DiskError::new("sync folder", dir, e))
     }
 
@@ -176,7 +180,9 @@ impl Handle {
         if let Some(file) = &place.file {
             return Ok(Arc::clone(file));
         }
-        let file = OpenOptions::new().read(true).write(true).open(&place.path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let file = self.descriptors.with_room(|| options.open(&place.path));
         let file = Arc::new(file.map_err(|e| DiskError::new("open", &place.path, e))?);
         place.file = Some(Arc::clone(&file));
         drop(place);
@@ -269,6 +275,7 @@ struct Mapping {
     path: PathBuf,
     content: Mutex<Option<Bytes>>,
     used: AtomicBool,
+    descriptors: Arc<Pool>,
     mappings: Arc<Pool>,
     this: Weak<Self>,
 }
@@ -280,7 +287,8 @@ impl MappedFile for Mapping {
         if let Some(content) = &*content {
             return Ok(content.clone());
         }
-        let file = File::open(&self.path).map_err(|e| DiskError::new("open", &self.path, e))?;
+        let file = self.descriptors.with_room(|| File::open(&self.path));
+        let file = file.map_err(|e| DiskError::new("open", &self.path, e))?;
         let mapped = mmap::map(&file).map_err(|e| DiskError::new("map", &self.path, e))?;
         *content = Some(mapped.clone());
         drop(content);

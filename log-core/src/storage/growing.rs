@@ -10,15 +10,19 @@ const FIRST_CHUNK: usize = 8;
 /// size holds, since a segment has at most 2^31 bytes and an entry stands for a batch of 61 or more.
 const CHUNKS: usize = 12;
 
-/// See the module.
+/// Room for some entries.
+type Chunk<T> = OnceLock<Box<[OnceLock<T>]>>;
+
+/// See the module. An empty list, of which an idle log has several, takes three words.
 pub(crate) struct GrowingList<T> {
-    chunks: [OnceLock<Box<[OnceLock<T>]>>; CHUNKS],
+    first: Chunk<T>,
+    more: OnceLock<Box<[Chunk<T>; CHUNKS - 1]>>,
     len: AtomicUsize,
 }
 
 impl<T> GrowingList<T> {
     pub(crate) const fn new() -> Self {
-        Self { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0) }
+        Self { first: OnceLock::new(), more: OnceLock::new(), len: AtomicUsize::new(0) }
     }
 
     /// Entries that may be read.
@@ -32,14 +36,25 @@ impl<T> GrowingList<T> {
             return None;
         }
         let (chunk, at) = place(index);
-        self.chunks.get(chunk)?.get()?.get(at)?.get()
+        let chunk = match chunk.checked_sub(1) {
+            None => &self.first,
+            Some(chunk) => self.more.get()?.get(chunk)?,
+        };
+        chunk.get()?.get(at)?.get()
     }
 
     /// Adds an entry; only the owner of the list calls this. False when the list can grow no more.
     pub(crate) fn push(&self, value: T) -> bool {
         let index = self.len.load(Ordering::Relaxed);
         let (chunk, at) = place(index);
-        let Some(chunk_cell) = self.chunks.get(chunk) else { return false };
+        let chunk_cell = match chunk.checked_sub(1) {
+            None => Some(&self.first),
+            Some(chunk) => {
+                let more = || Box::new([const { OnceLock::new() }; CHUNKS - 1]);
+                self.more.get_or_init(more).get(chunk)
+            }
+        };
+        let Some(chunk_cell) = chunk_cell else { return false };
         let cells = chunk_cell
             .get_or_init(|| (0..FIRST_CHUNK << (2 * chunk)).map(|_| OnceLock::new()).collect());
         if cells.get(at).is_none_or(|cell| cell.set(value).is_err()) {

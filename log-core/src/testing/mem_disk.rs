@@ -34,6 +34,8 @@ pub struct MemDisk {
 pub enum Fault {
     /// The disk is full; a write leaves its first half behind.
     Full,
+    /// No descriptor is free to open the file with: the call does nothing.
+    OutOfFiles,
     /// The device failed; a write leaves its first half behind.
     Io,
     /// The machine stops: this call leaves a write's first half, and every later call fails.
@@ -299,7 +301,11 @@ impl DiskFile for MemFile {
         let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         let refused = state.change("write", &path).err();
         let room = state.room_at(self.inode, position, bytes.len());
-        let kept = if refused.is_some() { room.min(bytes.len() / 2) } else { room };
+        let kept = match &refused {
+            Some(error) if error.kind == DiskErrorKind::OutOfFiles => 0,
+            Some(_) => room.min(bytes.len() / 2),
+            None => room,
+        };
         state.write(self.inode, position, bytes.get(..kept).unwrap_or_default());
         match refused {
             Some(error) => Err(error),

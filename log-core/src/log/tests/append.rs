@@ -162,6 +162,28 @@ fn a_device_that_fails_once_is_survived_and_one_that_cannot_be_cut_closes_the_lo
 }
 
 #[test]
+fn without_a_descriptor_an_append_is_refused_and_the_next_one_is_not() {
+    let disk = MemDisk::new();
+    let mut log = open(&disk, small(1 << 20));
+    put(&mut log, &["kept"]);
+    // A log that could not even cut its file back would refuse everything from then on.
+    disk.fail_operation(disk.operations(), Fault::OutOfFiles);
+    disk.fail_operation(disk.operations() + 1, Fault::OutOfFiles);
+    for _ in 0..2 {
+        let refused = append(&mut log, sequenced((1, 0), 0, &["refused"]));
+        assert!(matches!(refused, Err(LogError::OutOfFiles(_))), "{refused:?}");
+    }
+    assert_eq!(append(&mut log, sequenced((1, 0), 0, &["now"])).unwrap().base_offset, 1);
+    // What waits for the disk is asked for again.
+    disk.fail_operation(disk.operations(), Fault::OutOfFiles);
+    let refused = log.flush_point().and_then(|point| Ok(point.unwrap().sync()?));
+    assert!(matches!(refused, Err(LogError::OutOfFiles(_))), "{refused:?}");
+    log.flush(0).unwrap();
+    assert_eq!((log.recovery_point(), log.log_end_offset()), (2, 2));
+    assert_eq!(values_from(&log.reader(), 0), ["kept", "now"]);
+}
+
+#[test]
 fn a_full_disk_at_a_roll_refuses_and_recovers() {
     let disk = MemDisk::new();
     let mut log = open(&disk, small(200));

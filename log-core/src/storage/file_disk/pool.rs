@@ -1,8 +1,13 @@
 //! Keeps what handles hold of the operating system (descriptors, mappings) below a bound.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::{fmt, io};
+
+use super::is_out_of_files;
+
+/// How many holders give way when the system has nothing left.
+const GIVEN_UP_AT_ONCE: usize = 16;
 
 /// Something that can give its resource back and take it again when next used.
 pub(super) trait Closable: Send + Sync {
@@ -42,6 +47,36 @@ impl Pool {
                 open.push_back(oldest);
             }
         }
+    }
+
+    /// Opens something; closes holders for it while the system has no descriptor left. Errors when
+    /// there is none to close any more.
+    pub(super) fn with_room<T>(&self, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match open() {
+                Err(error) if is_out_of_files(&error) && self.give_up_some() > 0 => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Closes a few holders, those first that were not used lately; returns how many.
+    fn give_up_some(&self) -> usize {
+        let mut open = lock(&self.open);
+        let (mut closed, looks) = (0, 2 * open.len());
+        for _ in 0..looks {
+            if closed == GIVEN_UP_AT_ONCE {
+                break;
+            }
+            let Some(oldest) = open.pop_front() else { break };
+            let Some(holder) = oldest.upgrade() else { continue };
+            if holder.take_used() || !holder.close() {
+                open.push_back(oldest);
+            } else {
+                closed += 1;
+            }
+        }
+        closed
     }
 
     /// How many are open now.

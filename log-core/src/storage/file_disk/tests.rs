@@ -110,3 +110,31 @@ fn more_mapped_files_than_mappings_all_keep_their_content() {
     }
     assert!(disk.mappings.len() <= 2, "{} mappings stay", disk.mappings.len());
 }
+
+#[test]
+fn files_that_rest_give_way_when_the_system_has_no_descriptor_left() {
+    const EMFILE: i32 = 24;
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(100, 2);
+    let path = |i: usize| dir.path().join(format!("f{i}"));
+    let files: Vec<_> =
+        (0..20).map(|i| disk.open(&path(i), OpenMode::CreateEmpty).unwrap()).collect();
+    files.iter().for_each(|file| write(file, 0, b"kept"));
+    let failures = std::cell::Cell::new(2);
+    let opened = disk.descriptors.with_room(|| {
+        let left = failures.replace(failures.get().max(1) - 1);
+        if left == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(EMFILE)) }
+    });
+    assert!(opened.is_ok());
+    assert!(disk.descriptors.len() < 10, "{} are still open", disk.descriptors.len());
+    for file in &files {
+        assert_eq!(file.read_at(0, 9).unwrap(), &b"kept"[..]);
+    }
+    // When nothing is left to close, the caller hears what to do about it.
+    let refused = disk.descriptors.with_room(|| Err::<(), _>(io::Error::from_raw_os_error(EMFILE)));
+    let refused = DiskError::new("open", &path(0), refused.unwrap_err());
+    assert_eq!(refused.kind, DiskErrorKind::OutOfFiles);
+    assert_eq!(disk.descriptors.len(), 0);
+    write(&files[0], 0, b"still");
+    assert_eq!(files[0].read_at(0, 9).unwrap(), &b"still"[..]);
+}

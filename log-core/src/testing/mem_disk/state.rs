@@ -111,6 +111,10 @@ impl State {
         match self.faults.remove(&number) {
             None => Ok(()),
             Some(Fault::Full) => Err(full(operation, path)),
+            Some(Fault::OutOfFiles) => {
+                const EMFILE: i32 = 24;
+                Err(DiskError::new(operation, path, io::Error::from_raw_os_error(EMFILE)))
+            }
             Some(fault) => {
                 self.halted = fault == Fault::Halt;
                 Err(DiskError::new(operation, path, io::Error::other("planned fault")))
