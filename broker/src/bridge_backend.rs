@@ -228,7 +228,7 @@ impl Backend for BridgeBackend {
 
     async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {
         let partition = self.node.partitions.find(topic.id, partition)?;
-        if !partition.was_opened() {
+        if !partition.offsets_are_known() {
             // Only the log knows its end.
             partition.reader().await.ok()?;
         }

@@ -21,7 +21,7 @@ mod waiters;
 use std::collections::VecDeque;
 use std::mem;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -69,6 +69,9 @@ pub struct Shared {
     producer_id_expiration_ms: i64,
     tail_budget: Arc<TailBudget>,
     tag_budget: Arc<TailBudget>,
+    last_config: open::LastConfig,
+    /// Of every log that there is not yet.
+    empty_reader: Arc<LogReader>,
     /// Where owners run: the flusher's thread is outside of it.
     runtime: tokio::runtime::Handle,
     stopping: CancellationToken,
@@ -98,6 +101,8 @@ impl Shared {
             producer_id_expiration_ms,
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
+            last_config: open::LastConfig::default(),
+            empty_reader: Arc::new(LogReader::empty()),
             runtime: tokio::runtime::Handle::current(),
             stopping,
             data_dir,
@@ -152,30 +157,41 @@ pub struct Partition {
     inbox: Mutex<Inbox>,
     room: Arc<Semaphore>,
     was_opened: AtomicBool,
+    untouched: AtomicBool,
+    has_folder: AtomicBool,
+    /// The log end for which the newest batches were last let go of, or seen to stay: see
+    /// [`Self::rest_when_idle`].
+    seen_end: AtomicI64,
+    rested_end: AtomicI64,
     shared: Arc<Shared>,
 }
 
 impl Partition {
     fn new(topic: &Topic, index: i32, number: u32, shared: Arc<Shared>) -> Arc<Self> {
+        let known = shared.hints.knows(&topic.name, index);
         Arc::new(Self {
             topic: topic.name.clone(),
             topic_id: topic.id,
             index,
             number,
             config: ArcSwap::new(topic.config.clone()),
-            published: Published::default(),
+            published: Published::new(shared.leader_epoch()),
             waiters: Waiters::default(),
             reader: arc_swap::ArcSwapOption::empty(),
             inbox: Mutex::new(Inbox { commands: VecDeque::new(), owner: OwnerPlace::Closed }),
             room: Arc::new(Semaphore::new(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)),
             was_opened: AtomicBool::new(false),
+            untouched: AtomicBool::new(!known),
+            has_folder: AtomicBool::new(known),
+            seen_end: AtomicI64::new(0),
+            rested_end: AtomicI64::new(0),
             shared,
         })
     }
 
     /// Its folder.
     pub fn dir(&self) -> PathBuf {
-        self.shared.data_dir.path().join(format!("{}-{}", self.topic, self.index))
+        self.shared.data_dir.path().join(folder(&self.topic, self.index))
     }
 
     /// Topic and number.
@@ -208,14 +224,53 @@ impl Partition {
     /// Errors: the log cannot be opened; the partition is gone.
     pub async fn reader(self: &Arc<Self>) -> Result<Arc<LogReader>, AppendError> {
         loop {
-            if let Some(reader) = self.reader.load_full() {
+            if let Some(reader) = self.open_reader() {
                 return Ok(reader);
             }
             self.ask(Command::Open).await?;
         }
     }
 
-    /// Whether the log was opened since the node started: then [`Self::offsets`] are real.
+    /// The log to read from, if it is open, or empty because nothing was ever written.
+    pub fn open_reader(&self) -> Option<Arc<LogReader>> {
+        // In this order: a log is open before it stops being untouched.
+        let untouched = self.is_untouched();
+        let reader = self.reader.load_full();
+        reader.or_else(|| untouched.then(|| self.shared.empty_reader.clone()))
+    }
+
+    /// Whether nothing was ever written here: the partition has no folder yet, all its offsets are
+    /// 0, and reading it opens nothing.
+    pub fn is_untouched(&self) -> bool {
+        self.untouched.load(Ordering::Acquire)
+    }
+
+    /// Whether there is a folder to be removed, or was an attempt to make one.
+    pub(crate) fn may_have_folder(&self) -> bool {
+        self.has_folder.load(Ordering::Acquire)
+    }
+
+    fn set_has_folder(&self) {
+        self.has_folder.store(true, Ordering::Release);
+    }
+
+    /// Lets go of the newest batches in memory when nothing was appended since the last call, once
+    /// for each end that the log comes to rest at.
+    pub(crate) fn rest_when_idle(self: &Arc<Self>) {
+        let end = self.offsets().log_end;
+        let is_idle = self.seen_end.swap(end, Ordering::Relaxed) == end;
+        if is_idle && self.rested_end.swap(end, Ordering::Relaxed) != end {
+            self.command(Command::Rest);
+        }
+    }
+
+    /// Whether [`Self::offsets`] are real: the log was opened since the node started, or there is
+    /// none.
+    pub fn offsets_are_known(&self) -> bool {
+        self.is_untouched() || self.was_opened()
+    }
+
+    /// Whether the log was opened since the node started.
     pub fn was_opened(&self) -> bool {
         self.was_opened.load(Ordering::Acquire)
     }
@@ -227,6 +282,7 @@ impl Partition {
 
     fn set_opened(&self) {
         self.was_opened.store(true, Ordering::Release);
+        self.untouched.store(false, Ordering::Release);
     }
 
     /// The log start, unless the first segment's name says it.
@@ -493,6 +549,11 @@ impl Partition {
     }
 }
 
+/// The folder of a partition.
+fn folder(topic: &str, index: i32) -> String {
+    format!("{topic}-{index}")
+}
+
 /// Units of a partition's queue that an append of `bytes` takes.
 fn room_units(bytes: usize) -> u32 {
     let units = bytes.div_ceil(WAITING_UNIT_BYTES).max(1);
@@ -550,6 +611,11 @@ impl Partitions {
     pub fn find(&self, topic: TopicId, index: i32) -> Option<Arc<Partition>> {
         let partitions = self.by_topic.get(&topic)?;
         partitions.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    /// The partitions of a topic, by their index; `None` when there is no such topic here.
+    pub fn of_topic(&self, topic: TopicId) -> Option<Arc<[Arc<Partition>]>> {
+        self.by_topic.get(&topic).map(|partitions| partitions.clone())
     }
 
     /// All partitions of topics, in no order.

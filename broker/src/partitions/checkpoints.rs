@@ -1,13 +1,16 @@
 //! The three offset files at the top of the data directory: what they said, and writing them.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use duolog_log_core::ids::TopicPartition;
 use duolog_log_core::log::{OpenHint, Shutdown};
 use duolog_log_core::storage::checkpoint::{
     LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets, write_offsets,
 };
-use duolog_log_core::storage::disk::DiskResult;
+use duolog_log_core::storage::disk::{DiskResult, EntryKind};
 
-use super::{Partition, Partitions};
+use super::{Partition, Partitions, folder};
 use crate::data_dir::DataDir;
 
 /// What the files said at start, for partitions whose log was not opened since.
@@ -17,6 +20,8 @@ pub struct Hints {
     recovery_points: Offsets,
     log_starts: Offsets,
     high_watermarks: Offsets,
+    /// Names of the folders that were there.
+    folders: HashSet<String>,
 }
 
 /// One of the files.
@@ -39,6 +44,7 @@ impl Hints {
             recovery_points: read(RECOVERY_POINT_FILE)?,
             log_starts: read(LOG_START_FILE)?,
             high_watermarks: read(REPLICATION_FILE)?,
+            folders: folders(data_dir)?,
         })
     }
 
@@ -51,6 +57,14 @@ impl Hints {
         }
     }
 
+    /// Whether anything was left of a partition, be it only an offset.
+    pub(super) fn knows(&self, topic: &Arc<str>, index: i32) -> bool {
+        let name = TopicPartition { topic: topic.clone(), partition: index };
+        self.folders.contains(&folder(topic, index))
+            || self.log_starts.contains_key(&name)
+            || self.high_watermark(&name) > 0
+    }
+
     /// The HW of a log before it is opened.
     pub(super) fn high_watermark(&self, name: &TopicPartition) -> i64 {
         self.high_watermarks.get(name).copied().unwrap_or_default()
@@ -60,6 +74,12 @@ impl Hints {
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown
     }
+}
+
+fn folders(data_dir: &DataDir) -> DiskResult<HashSet<String>> {
+    let entries = data_dir.disk().list(data_dir.path())?.into_iter();
+    let folders = entries.filter(|entry| entry.kind == EntryKind::Dir);
+    Ok(folders.map(|entry| entry.name).collect())
 }
 
 impl Checkpoint {

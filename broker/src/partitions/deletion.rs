@@ -27,24 +27,38 @@ pub async fn delete_folders(partitions: &[Arc<Partition>]) {
         if let Err(error) = partition.delete().await {
             tracing::debug!(topic = %partition.topic, %error, "ended already");
         }
-        let shared = partition.shared.clone();
-        let (dir, delay_ms) = (partition.dir(), partition.config().file_delete_delay_ms);
-        let renaming = shared.clone();
-        let renamed =
-            tokio::task::spawn_blocking(move || rename(&renaming, &dir, DELETE_SUFFIX)).await;
-        match renamed {
-            Ok(Ok(Some(renamed))) => remove_later(&shared, renamed, delay_ms),
-            // Without a folder nothing was ever written.
-            Ok(Ok(None)) => {}
-            Ok(Err(error)) => {
-                tracing::error!(topic = %partition.topic, %error, "cannot rename a deleted folder");
-            }
-            Err(error) => tracing::error!(%error, "cannot rename a deleted folder"),
-        }
+    }
+    let Some(first) = partitions.first() else { return };
+    let (shared, delay_ms) = (first.shared.clone(), first.config().file_delete_delay_ms);
+    let left = partitions.iter().filter(|partition| partition.may_have_folder());
+    let dirs: Vec<PathBuf> = left.map(|partition| partition.dir()).collect();
+    if dirs.is_empty() {
+        return;
+    }
+    let renaming = shared.clone();
+    let renamed = tokio::task::spawn_blocking(move || rename_all(&renaming, &dirs)).await;
+    match renamed {
+        Ok(renamed) => remove_later(&shared, renamed, delay_ms),
+        Err(error) => tracing::error!(%error, "cannot rename deleted folders"),
     }
 }
 
-fn remove_later(shared: &Arc<Shared>, dir: PathBuf, delay_ms: i64) {
+/// Renames the folders that there are, synced together; returns their new names.
+fn rename_all(shared: &Shared, dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut renamed = Vec::with_capacity(dirs.len());
+    for dir in dirs {
+        match rename(shared, dir, DELETE_SUFFIX) {
+            Ok(name) => renamed.extend(name),
+            Err(error) => tracing::error!(%error, "cannot rename a deleted folder"),
+        }
+    }
+    if let Err(error) = shared.data_dir.disk().sync_dir(shared.data_dir.path()) {
+        tracing::error!(%error, "deleted folders may come back after a power cut");
+    }
+    renamed
+}
+
+fn remove_later(shared: &Arc<Shared>, dirs: Vec<PathBuf>, delay_ms: i64) {
     let disk = shared.data_dir.disk().clone();
     let stopping = shared.stopping.clone();
     shared.runtime.spawn(async move {
@@ -53,14 +67,20 @@ fn remove_later(shared: &Arc<Shared>, dir: PathBuf, delay_ms: i64) {
             () = stopping.cancelled() => return,
             () = tokio::time::sleep(Duration::from_millis(delay_ms.max(0).unsigned_abs())) => {}
         }
-        let removed = tokio::task::spawn_blocking(move || disk.remove_dir_all(&dir)).await;
-        if let Ok(Err(error)) = removed {
-            tracing::error!(%error, "cannot remove a deleted folder");
+        let removed = tokio::task::spawn_blocking(move || {
+            for dir in dirs.iter().take_while(|_| !stopping.is_cancelled()) {
+                if let Err(error) = disk.remove_dir_all(dir) {
+                    tracing::error!(%error, "cannot remove a deleted folder");
+                }
+            }
+        });
+        if let Err(error) = removed.await {
+            tracing::error!(%error, "cannot remove deleted folders");
         }
     });
 }
 
-/// Gives a folder a name that says it is going; `None` when there is no such folder.
+/// Gives a folder a name that says it is going, not synced; `None` when there is no such folder.
 fn rename(shared: &Shared, dir: &Path, suffix: &str) -> DiskResult<Option<PathBuf>> {
     let disk = shared.data_dir.disk();
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -76,7 +96,6 @@ fn rename(shared: &Shared, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(error),
     }
-    disk.sync_dir(shared.data_dir.path())?;
     Ok(Some(renamed))
 }
 
@@ -85,6 +104,7 @@ fn rename(shared: &Shared, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
 pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<()> {
     let shared = partitions.shared();
     let (disk, root) = (shared.data_dir.disk(), shared.data_dir.path());
+    let mut names_changed = false;
     for entry in disk.list(root)? {
         if entry.kind != EntryKind::Dir {
             continue;
@@ -105,8 +125,9 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<()> {
         } else if let Some(renamed) = rename(shared, &path, STRAY_SUFFIX)? {
             tracing::warn!(folder = %renamed.display(), "set aside: no topic knows this folder");
         }
+        names_changed = true;
     }
-    Ok(())
+    if names_changed { disk.sync_dir(root) } else { Ok(()) }
 }
 
 /// Whether the folder holds a partition of a topic there is, of the same id.

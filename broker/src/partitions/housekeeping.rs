@@ -6,9 +6,12 @@ use std::time::Duration;
 use duolog_log_core::log::Shutdown;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use super::Partitions;
 use super::checkpoints::Checkpoint;
+use super::{Partition, Partitions};
 use crate::node::Node;
+
+/// Between two looks for logs that nobody writes to.
+const IDLE_CHECK_INTERVAL_MS: i64 = 10_000;
 
 /// Starts the background work of all partitions.
 pub fn start(node: &Arc<Node>) {
@@ -24,6 +27,8 @@ pub fn start(node: &Arc<Node>) {
         let partitions = node.partitions.clone();
         every(node, interval_ms, move || write(partitions.clone(), checkpoint));
     }
+    let partitions = node.partitions.clone();
+    every(node, IDLE_CHECK_INTERVAL_MS, move || rest(partitions.clone()));
     let partitions = node.partitions.clone();
     every(node, times.retention_check_interval_ms, move || keep_house(partitions.clone()));
     tokio::spawn(recover(node.clone()));
@@ -58,9 +63,18 @@ async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) {
     }
 }
 
-/// Lets every partition look for what is too old; opens those that nobody has used yet, one by one.
-async fn keep_house(partitions: Arc<Partitions>) {
+/// Lets logs that nobody writes to give their memory back.
+async fn rest(partitions: Arc<Partitions>) {
     for partition in partitions.all().into_iter().chain(partitions.metadata()) {
+        partition.rest_when_idle();
+    }
+}
+
+/// Lets every partition look for what is too old; opens those that nobody has used yet, one by one,
+/// but none that was never written.
+async fn keep_house(partitions: Arc<Partitions>) {
+    let written = |partition: &Arc<Partition>| !partition.is_untouched();
+    for partition in partitions.all().into_iter().chain(partitions.metadata()).filter(written) {
         match partition.reader().await {
             Ok(_) => partition.keep_house(),
             Err(error) => {
@@ -75,7 +89,8 @@ async fn keep_house(partitions: Arc<Partitions>) {
 /// next stop be called clean.
 async fn recover(node: Arc<Node>) {
     if node.partitions.shared().hints.shutdown() == Shutdown::Unclean {
-        for partition in node.partitions.all() {
+        let all = node.partitions.all().into_iter();
+        for partition in all.filter(|partition| !partition.is_untouched()) {
             if node.stopping.is_cancelled() {
                 return;
             }
@@ -107,3 +122,6 @@ pub async fn stop(node: &Node) {
         tracing::error!(%error, "cannot note the clean stop");
     }
 }
+
+#[cfg(test)]
+mod tests;

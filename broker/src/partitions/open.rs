@@ -8,6 +8,7 @@ use duolog_log_core::log::{CleanupPolicy, Log, LogConfig, LogError, LogIdentity}
 use duolog_log_core::replication::partition::{
     Assignment, LogPosition, Partition as Replica, PartitionRules,
 };
+use parking_lot::Mutex;
 
 use super::append::AppendError;
 use super::task::Owner;
@@ -34,12 +35,13 @@ pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, Appen
 
 fn open_log(partition: &Partition) -> Result<Log, LogError> {
     let shared = &partition.shared;
+    partition.set_has_folder();
     let identity = LogIdentity {
         topic: partition.topic.clone(),
         partition: partition.index,
         topic_id: partition.topic_id,
     };
-    let config = Arc::new(log_config(&partition.config(), shared));
+    let config = shared.log_config(&partition.config());
     let hint = if partition.was_opened() {
         partition.reopen_hint()
     } else {
@@ -87,8 +89,26 @@ pub(super) fn rules(config: &TopicConfig) -> PartitionRules {
     }
 }
 
-/// A topic's settings in the log's terms.
-pub(super) fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
+/// The newest settings that were put into the log's terms, and both forms of them.
+pub(super) type LastConfig = Mutex<Option<(Arc<TopicConfig>, Arc<LogConfig>)>>;
+
+impl Shared {
+    /// A topic's settings in the log's terms: the same for all partitions of a topic, which are
+    /// mostly opened one after the other.
+    pub(super) fn log_config(&self, config: &Arc<TopicConfig>) -> Arc<LogConfig> {
+        let mut last = self.last_config.lock();
+        if let Some((topic, log)) = &*last
+            && Arc::ptr_eq(topic, config)
+        {
+            return log.clone();
+        }
+        let log = Arc::new(log_config(config, self));
+        *last = Some((config.clone(), log.clone()));
+        log
+    }
+}
+
+fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
     let unsigned = |value: i32| u32::try_from(value).unwrap_or_default();
     LogConfig {
         segment_bytes: unsigned(config.segment_bytes),

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 
-use duolog_log_core::ids::Offset;
+use duolog_log_core::ids::{LeaderEpoch, Offset};
 use duolog_log_core::log::LogError;
 use duolog_log_core::replication::partition::Partition as Replica;
 
@@ -40,6 +40,15 @@ pub struct Published {
 }
 
 impl Published {
+    /// Of a log that is led in `leader_epoch` and holds nothing yet.
+    pub(super) fn new(leader_epoch: LeaderEpoch) -> Self {
+        Self {
+            leader_epoch: AtomicI32::new(leader_epoch.0),
+            checkpointed_log_start: AtomicI64::new(-1),
+            ..Self::default()
+        }
+    }
+
     /// The offsets now.
     pub fn offsets(&self) -> Offsets {
         // Every offset only rises, and the writer raises the larger before the smaller: reading in

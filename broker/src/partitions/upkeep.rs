@@ -8,7 +8,7 @@ use duolog_log_core::log::LogError;
 
 use super::Partition;
 use super::append::AppendError;
-use super::open::{log_config, rules};
+use super::open::rules;
 use super::task::Owner;
 use crate::clock;
 
@@ -51,7 +51,7 @@ impl Owner {
     pub(super) fn configure(&mut self, partition: &Partition) {
         let config = partition.config();
         self.replica.set_rules(rules(&config));
-        self.log.set_config(Arc::new(log_config(&config, &partition.shared)));
+        self.log.set_config(partition.shared.log_config(&config));
     }
 
     /// Raises the log start to `offset`, or to the HW for -1 (case B28).

@@ -81,7 +81,7 @@ impl Position {
         let partition = node.partitions.find(topic, self.partition)?;
         let offsets = partition.offsets();
         let end = if self.reads_stable { offsets.last_stable } else { offsets.high_watermark };
-        partition.was_opened().then(|| end.saturating_sub(self.offset).max(0))
+        partition.offsets_are_known().then(|| end.saturating_sub(self.offset).max(0))
     }
 }
 

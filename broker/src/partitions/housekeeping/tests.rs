@@ -1,0 +1,77 @@
+use duolog_log_core::storage::disk::Disk;
+
+use super::*;
+use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
+use crate::kafka::codec::messages::{FetchRequest, FetchResponse};
+use crate::testing::served::{Client, TestNode, batch, eventually};
+
+async fn read(client: &mut Client) -> usize {
+    let partition = FetchPartition { partition_max_bytes: 1 << 20, ..FetchPartition::default() };
+    let topic =
+        FetchTopic { topic: "t".into(), partitions: vec![partition], ..FetchTopic::default() };
+    let (max_bytes, topics) = (1 << 20, vec![topic]);
+    let request = FetchRequest { max_bytes, topics, ..FetchRequest::default() };
+    let response: FetchResponse = client.call(12, &request).await;
+    response.responses[0].partitions[0].records.as_ref().expect("records").len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_rests_keeps_no_batch_in_memory_and_is_read_from_its_file() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let mut client = node.connect().await;
+    client.produce("t", 1, batch(&["first"])).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    let budget = partition.shared.tail_budget.clone();
+    // The metadata log keeps its own.
+    let others = || budget.used_bytes();
+    partition.rest_when_idle();
+    let (held, size) = (others(), read(&mut client).await);
+    assert!(held > 0, "one look is not enough to call it idle");
+    partition.rest_when_idle();
+    eventually("the batch is let go of", || others() < held).await;
+    let rested = others();
+    assert_eq!(read(&mut client).await, size);
+    // It is told once only, until there is something new.
+    partition.rest_when_idle();
+    client.produce("t", 1, batch(&["second"])).await;
+    assert!(others() > rested);
+    assert!(read(&mut client).await > size);
+    partition.rest_when_idle();
+    partition.rest_when_idle();
+    eventually("the batch is let go of", || others() == rested).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_never_written_is_neither_opened_nor_closed() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let mut client = node.connect().await;
+    assert_eq!(read(&mut client).await, 0);
+    keep_house(node.node.partitions.clone()).await;
+    rest(node.node.partitions.clone()).await;
+    for index in 0..2 {
+        let partition = node.node.partitions.find(topic.id, index).expect("a partition");
+        assert!(partition.is_untouched() && !partition.was_opened());
+        assert!(node.disk.list(&partition.dir()).is_err(), "there is no folder");
+    }
+    // Nor is it after an unclean stop, which opens everything else.
+    let disk = node.disk.kill();
+    drop(node);
+    let node = TestNode::start_on(disk, &[]).await;
+    eventually("all is recovered", || node.node.partitions.is_recovered()).await;
+    let partition = node.node.partitions.find(topic.id, 1).expect("a partition");
+    assert!(partition.is_untouched() && !partition.was_opened());
+    let mut client = node.connect().await;
+    assert_eq!(client.produce("t", 1, batch(&["v"])).await, (0, 0));
+    assert!(!node.node.partitions.find(topic.id, 0).expect("a partition").is_untouched());
+    // The folder that there is now is known to the next start.
+    let disk = node.stop().await;
+    let node = TestNode::start_on(disk, &[]).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    assert!(!partition.is_untouched());
+    let mut client = node.connect().await;
+    assert!(read(&mut client).await > 0);
+    node.stop().await;
+}
