@@ -179,6 +179,8 @@ pub struct Config {
     pub delete_topics: bool,
     /// Bound of one Fetch answer, whatever the client asks.
     pub fetch_max_bytes: i32,
+    /// Fetch sessions at once.
+    pub fetch_session_slots: usize,
     /// How RocketMQ groups show to Kafka tools.
     pub group_listing: GroupListing,
 }
@@ -233,6 +235,7 @@ impl Config {
             auto_create_topics: values.parse("auto.create.topics.enable")?,
             delete_topics: values.parse("delete.topic.enable")?,
             fetch_max_bytes: values.parse("fetch.max.bytes")?,
+            fetch_session_slots: values.parse("max.incremental.fetch.session.cache.slots")?,
             group_listing: match values.text("rmq.group.listing") {
                 Some("typed") => GroupListing::Typed,
                 _ => GroupListing::Plain,

@@ -45,6 +45,14 @@ pub const MAPPED_FILES_MAX: usize = 1024;
 /// within their budget.
 pub const TAIL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
+/// Memory that the fetch sessions of all clients take together; a client that finds no room fetches
+/// without one. 10,000 partitions take about 5 MiB.
+pub const FETCH_SESSION_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// A fetch session that was not used for so long gives way to any other, and only one that is older
+/// gives way to a larger one (`MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
+pub const FETCH_SESSION_EVICTION_MS: i64 = 120_000;
+
 /// Flush points that may wait for the flusher: one per partition at most.
 pub const FLUSHES_WAITING_MAX: usize = 65_536;
 

@@ -17,6 +17,7 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
 use crate::kafka::errors::ErrorCode;
+use crate::kafka::fetch_sessions::FetchSessions;
 use crate::metrics::Metrics;
 use crate::partitions::{Partitions, Shared, deletion, housekeeping};
 use crate::pool::Pool;
@@ -54,6 +55,8 @@ pub struct Node {
     pub metrics: Arc<Metrics>,
     /// Events and gates.
     pub instruments: Arc<Instruments>,
+    /// What Kafka consumers are told the news of.
+    pub fetch_sessions: FetchSessions,
     /// For batches that come in.
     pub decompressors: Pool<Decompressor>,
     /// Set once no new work is to be begun.
@@ -98,6 +101,7 @@ impl Node {
             instruments.clone(),
             stopping.clone(),
         );
+        let fetch_sessions = FetchSessions::new(config.fetch_session_slots);
         let node = Arc::new(Self {
             config,
             controller,
@@ -105,6 +109,7 @@ impl Node {
             coordinators,
             metrics,
             instruments,
+            fetch_sessions,
             decompressors: Pool::default(),
             stopping,
             advertised: OnceLock::new(),

@@ -2,6 +2,8 @@
 //! a new group starts, and that the tools of both protocols tell the same.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
@@ -126,6 +128,47 @@ fn kafka_consumers_share_partitions_as_they_join_and_leave() {
     let topic = "members_range";
     create_kafka_topic(&stage.node.kafka(), topic, PARTITIONS).expect("a topic");
     join_and_leave(&mut drivers, "g_members_range", topic, Share::Range).expect("the shares");
+}
+
+/// A value of the metrics page.
+fn metric(node: &Node, series: &str) -> anyhow::Result<u64> {
+    let mut stream = TcpStream::connect(node.http())?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    let mut lines = page.lines().filter_map(|line| line.strip_prefix(series));
+    Ok(lines.next().with_context(|| format!("{series} in {page}"))?.trim().parse()?)
+}
+
+#[test]
+fn stock_kafka_consumers_fetch_in_sessions() {
+    let stage = stage();
+    let node = &stage.node;
+    let topic = "in_sessions";
+    create_kafka_topic(&node.kafka(), topic, 3).expect("a topic");
+    for (number, mut driver) in drivers(Client::KAFKA, &node.kafka()).into_iter().enumerate() {
+        let incremental = "duolog_fetches_total{kind=\"incremental\"}";
+        let before = metric(node, incremental).expect("the metrics");
+        driver
+            .call(&format!("join name=m group=sessions_{number} topics={topic}"))
+            .expect("a member");
+        let (mut written, mut values) = (Vec::new(), Vec::new());
+        values.extend((0..number * 4).map(|old| format!("v{old}")));
+        for round in 0..4 {
+            written.push(format!("v{}", number * 4 + round));
+            let value = written.last().expect("a value").as_str();
+            write_with_kafka(&mut driver, topic, &[(value, "t")], 3);
+            values.push(value.to_owned());
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            await_values(&driver, "m", &values);
+        }
+        // Each record that came after the first was news of a session.
+        let after = metric(node, incremental).expect("the metrics");
+        let client = driver.client();
+        assert!(after >= before + 3, "{client:?}: {before} and then {after} incremental fetches");
+        assert!(metric(node, "duolog_fetch_sessions").expect("the metrics") > 0, "{client:?}");
+        driver.call("leave name=m").expect("the member leaves");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use duolog_log_core::record::error::{RecordError, RejectKind, RejectedRecords};
 use duolog_log_core::replication::partition::ReplicationError;
 
 use crate::controller::ControllerError;
+use crate::kafka::fetch_sessions::SessionError;
 use crate::partitions::append;
 
 /// An error code of a response.
@@ -221,6 +222,16 @@ impl From<&append::AppendError> for ErrorCode {
             // Whoever asks again finds that the topic is gone, or another leader.
             Error::Deleted => Self::UnknownTopicOrPartition,
             Error::Stopping => Self::NotLeaderOrFollower,
+        }
+    }
+}
+
+impl From<SessionError> for ErrorCode {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::UnknownId => Self::FetchSessionIdNotFound,
+            SessionError::InvalidEpoch => Self::InvalidFetchSessionEpoch,
+            SessionError::TopicIds => Self::FetchSessionTopicIdError,
         }
     }
 }

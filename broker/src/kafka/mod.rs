@@ -3,4 +3,5 @@
 pub mod api;
 pub mod codec;
 pub mod errors;
+pub mod fetch_sessions;
 pub mod operations;

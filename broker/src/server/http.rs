@@ -152,6 +152,7 @@ async fn metrics(State(shared): State<Shared>) -> Response {
         .node
         .metrics
         .render(&mut text)
+        .and_then(|()| shared.node.fetch_sessions.render(&mut text))
         .and_then(|()| figures::render(&shared.node, &mut text));
     match rendered {
         Ok(()) => {

@@ -7,7 +7,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -26,12 +28,14 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  *
  * A case is a line `API VERSION JSON`; lines that start with # and empty ones are copied; at the
  * line `# wait` two seconds pass, in which a dynamic configuration reaches all parts of the peer.
- * `@NAME@` in the JSON stands for the topic id that an earlier answer gave the topic NAME. Each
+ * `@NAME@` in the JSON stands for the topic id that an earlier answer gave the topic NAME,
+ * `@S1S@` stands for the first fetch session that an answer names, `@S2S@` for the second. Each
  * case comes out as two lines more: `> ` and `< ` with the frames (without length) in hex. The
  * answers go to standard output as JSON.
  */
 public class Cases {
     static final Map<String, String> topicIds = new HashMap<>();
+    static final List<Integer> sessions = new ArrayList<>();
 
     public static void main(String[] args) throws Exception {
         String[] address = args[0].split(":");
@@ -64,6 +68,9 @@ public class Cases {
         for (Map.Entry<String, String> topic : topicIds.entrySet()) {
             json = json.replace("@" + topic.getKey() + "@", topic.getValue());
         }
+        for (int at = 0; at < sessions.size(); at++) {
+            json = json.replace("@S" + (at + 1) + "S@", sessions.get(at).toString());
+        }
         ApiMessage request = (ApiMessage) converter(key, "Request", "read", 2)
             .invoke(null, new ObjectMapper().readTree(json), version);
         RequestHeaderData header = new RequestHeaderData().setRequestApiKey(key.id)
@@ -86,6 +93,10 @@ public class Cases {
             if (topic.has("name") && !id.isEmpty() && !id.equals("AAAAAAAAAAAAAAAAAAAAAA")) {
                 topicIds.put(topic.get("name").asText(), id);
             }
+        }
+        int session = shown.path("sessionId").asInt();
+        if (session != 0 && !sessions.contains(session)) {
+            sessions.add(session);
         }
     }
 

@@ -1,29 +1,31 @@
 //! Fetch: key 1, v4–v18. Whole batches from each partition, waiting for data where there is none.
 //!
 //! Reads whatever is there; while that is less than `min_bytes`, waits until one of the partitions'
-//! published offsets moves, or `max_wait_ms` is over. Every fetch is a full one: the session id
-//! answered is 0, so clients keep naming all their partitions. Leaves out: fetch sessions (KIP-227),
-//! followers, racks. Source: KIP-74, KIP-98, KIP-207, KIP-320, KIP-516; ReplicaManager.fetchMessages.
+//! published offsets moves, or `max_wait_ms` is over. From version 7 on a client may have a session
+//! and is then told only what has changed ([`crate::kafka::fetch_sessions`]). Leaves out:
+//! followers, racks. Source: KIP-74, KIP-98, KIP-207, KIP-227, KIP-320, KIP-516;
+//! KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages.
 
 mod deliver;
+mod read;
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
-use duolog_log_core::ids::LeaderEpoch;
-use duolog_log_core::log::{LogReader, ReadMinimum};
-use tokio::time::Instant;
-
+use self::read::{Bounds, Isolation, Look, Source, Wanted};
 use super::{Context, Handler};
-use crate::kafka::codec::Records;
-use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
-use crate::kafka::codec::messages::fetch_response::{
-    AbortedTransaction, EpochEndOffset, FetchableTopicResponse, PartitionData,
-};
+use crate::clock;
+use crate::controller::image::Image;
+use crate::kafka::codec::messages::fetch_request::{FetchTopic, ForgottenTopic};
+use crate::kafka::codec::messages::fetch_response::{FetchableTopicResponse, PartitionData};
 use crate::kafka::codec::messages::{FetchRequest, FetchResponse};
+use crate::kafka::codec::{Str, Uuid};
 use crate::kafka::errors::ErrorCode;
-use crate::partitions::{Offsets, Partition, Registration};
+use crate::kafka::fetch_sessions::{
+    Ask, Begun, Naming, PartitionKey, SessionError, SessionRequest, TopicKey,
+};
+use crate::partitions::Partition;
 
 /// The API.
 pub(super) struct Fetch;
@@ -34,104 +36,161 @@ const TOPIC_ID_FROM: i16 = 13;
 /// `replica_id` of tools that look at a log as it is, up to its end (`FetchRequest`).
 const DEBUGGING_REPLICA: i32 = -2;
 
-/// How far a reader may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Isolation {
-    /// To the high watermark.
-    ReadUncommitted,
-    /// To the last stable offset.
-    ReadCommitted,
-    /// To the log end.
-    Debugging,
-}
-
-impl Isolation {
-    fn end(self, offsets: Offsets) -> i64 {
-        match self {
-            Self::ReadUncommitted => offsets.high_watermark,
-            Self::ReadCommitted => offsets.last_stable,
-            Self::Debugging => offsets.log_end,
-        }
-    }
-}
-
-/// One partition of the request.
-struct Wanted {
-    fetch: FetchPartition,
-    source: Result<(Arc<Partition>, Arc<LogReader>), ErrorCode>,
-}
-
-/// One topic of the request.
-struct WantedTopic {
-    topic: FetchTopic,
-    partitions: Vec<Wanted>,
-}
-
-/// What one look at all partitions gave.
-struct Look {
-    topics: Vec<Vec<PartitionData>>,
-    bytes: i64,
-    /// Something that the client should hear of at once.
-    urgent: bool,
-}
-
 impl Handler for Fetch {
     type Request = FetchRequest;
     type Response = FetchResponse;
     const VERSIONS: RangeInclusive<i16> = 4..=18;
 
     async fn handle(context: &Context, mut request: FetchRequest) -> FetchResponse {
-        if request.session_id != 0 && request.session_epoch > 0 {
-            let error_code = ErrorCode::FetchSessionIdNotFound.code();
-            return FetchResponse { error_code, ..FetchResponse::default() };
-        }
-        let limit = request.max_bytes.min(context.node.config.fetch_max_bytes).max(0);
-        request.max_bytes = limit;
-        let mut wanted = Vec::with_capacity(request.topics.len());
-        for topic in std::mem::take(&mut request.topics) {
-            wanted.push(find(context, &request, topic).await);
-        }
-        let mut look = look_until_enough(context, &request, &wanted).await;
-        deliver::deliver(context, &wanted, &mut look).await;
-        respond(wanted, look)
-    }
-}
-
-/// Finds the partitions of one topic and opens their logs.
-async fn find(context: &Context, request: &FetchRequest, mut topic: FetchTopic) -> WantedTopic {
-    let by_id = context.version >= TOPIC_ID_FROM;
-    let id = {
-        let image = context.node.controller.image();
-        if by_id {
-            image.topic_by_id(topic.topic_id).map(|topic| topic.id).ok_or(ErrorCode::UnknownTopicId)
-        } else {
-            let found = image.topic(&topic.topic).map(|topic| topic.id);
-            found.ok_or(ErrorCode::UnknownTopicOrPartition)
-        }
-    };
-    let replica = request.replica_id.max(request.replica_state.replica_id);
-    let mut partitions = Vec::with_capacity(topic.partitions.len());
-    for fetch in std::mem::take(&mut topic.partitions) {
-        let source = match id {
-            Ok(_) if replica >= 0 => Err(ErrorCode::NotLeaderOrFollower),
-            Ok(id) => open(context, id, &fetch).await,
-            Err(code) => Err(code),
+        let bounds = bounds(context, &request);
+        let begun = match begin(context, &mut request) {
+            Ok(begun) => begun,
+            Err(error) => return refused(0, error),
         };
-        partitions.push(Wanted { fetch, source });
+        let wanted = find(context, &request, &begun).await;
+        let mut look = read::look_until_enough(&context.node, &bounds, &wanted).await;
+        deliver::deliver(context, &wanted, &mut look).await;
+        drop(wanted);
+        respond(context, begun, look)
     }
-    WantedTopic { topic, partitions }
 }
 
-async fn open(
-    context: &Context,
-    topic: duolog_log_core::ids::TopicId,
-    fetch: &FetchPartition,
-) -> Result<(Arc<Partition>, Arc<LogReader>), ErrorCode> {
-    let partition = context.node.partitions.find(topic, fetch.partition);
-    let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let reader = partition.reader().await.map_err(|error| ErrorCode::from(&error))?;
-    check_epoch(&partition, fetch.current_leader_epoch)?;
-    Ok((partition, reader))
+fn bounds(context: &Context, request: &FetchRequest) -> Bounds {
+    let max_bytes = request.max_bytes.min(context.node.config.fetch_max_bytes).max(0);
+    Bounds {
+        max_wait_ms: u64::try_from(request.max_wait_ms).unwrap_or_default(),
+        // More than may be answered is never there.
+        min_bytes: request.min_bytes.min(max_bytes),
+        max_bytes,
+        isolation: match (request.replica_id, request.isolation_level) {
+            (DEBUGGING_REPLICA, _) => Isolation::Debugging,
+            (_, 1) => Isolation::ReadCommitted,
+            _ => Isolation::ReadUncommitted,
+        },
+    }
+}
+
+/// Finds the request's session, or begins without one.
+fn begin(context: &Context, request: &mut FetchRequest) -> Result<Begun, SessionError> {
+    let naming = if context.version >= TOPIC_ID_FROM { Naming::Ids } else { Naming::Names };
+    let image = context.node.controller.image();
+    let asks = asks(naming, &image, std::mem::take(&mut request.topics));
+    let forgotten = forgotten(naming, std::mem::take(&mut request.forgotten_topics_data));
+    let session = SessionRequest { id: request.session_id, epoch: request.session_epoch, naming };
+    let name_of = |topic: &TopicKey| name_of(&image, topic);
+    let sessions = &context.node.fetch_sessions;
+    sessions.begin(session, asks, &forgotten, name_of, clock::tick_ms())
+}
+
+fn key(naming: Naming, name: &Str, id: Uuid) -> TopicKey {
+    match naming {
+        Naming::Names => TopicKey::Name(name.clone()),
+        Naming::Ids => TopicKey::Id(id),
+    }
+}
+
+fn name_of(image: &Image, topic: &TopicKey) -> Option<Str> {
+    match topic {
+        TopicKey::Name(name) => Some(name.clone()),
+        TopicKey::Id(id) => image.topic_by_id(*id).map(|topic| topic.name.clone()),
+    }
+}
+
+/// Everything that is asked, each partition once: as it is asked last, where it stands first.
+fn asks(naming: Naming, image: &Image, topics: Vec<FetchTopic>) -> Vec<Ask> {
+    let mut asks: Vec<Ask> = Vec::with_capacity(topics.iter().map(|t| t.partitions.len()).sum());
+    let mut places = HashMap::with_capacity(asks.capacity());
+    for topic in topics {
+        let named = key(naming, &topic.topic, topic.topic_id);
+        let name = name_of(image, &named);
+        for fetch in topic.partitions {
+            let key = PartitionKey { topic: named.clone(), partition: fetch.partition };
+            let ask = Ask {
+                key: key.clone(),
+                name: name.clone(),
+                fetch_offset: fetch.fetch_offset,
+                max_bytes: fetch.partition_max_bytes,
+                leader_epoch: fetch.current_leader_epoch,
+                last_fetched_epoch: fetch.last_fetched_epoch,
+            };
+            let place = *places.entry(key).or_insert(asks.len());
+            match asks.get_mut(place) {
+                Some(held) => *held = ask,
+                None => asks.push(ask),
+            }
+        }
+    }
+    asks
+}
+
+fn forgotten(naming: Naming, topics: Vec<ForgottenTopic>) -> Vec<PartitionKey> {
+    let mut keys = Vec::new();
+    for topic in topics {
+        let named = key(naming, &topic.topic, topic.topic_id);
+        let partitions = topic.partitions.into_iter();
+        keys.extend(partitions.map(|partition| PartitionKey { topic: named.clone(), partition }));
+    }
+    keys
+}
+
+/// Finds the partitions and opens their logs.
+async fn find<'a>(context: &Context, request: &FetchRequest, begun: &'a Begun) -> Vec<Wanted<'a>> {
+    let replica = request.replica_id.max(request.replica_state.replica_id);
+    let mut wanted = Vec::with_capacity(begun.asks.len());
+    let mut last: Option<(&TopicKey, Result<Topic, Source>)> = None;
+    for (ask, told) in &begun.asks {
+        let topic = match last.take().filter(|(key, _)| **key == ask.key.topic) {
+            Some((_, topic)) => topic,
+            None => resolve(context, ask),
+        };
+        let source = match &topic {
+            Ok(topic) => topic.source(ask).await,
+            Err(source) => source.clone(),
+        };
+        last = Some((&ask.key.topic, topic));
+        let source = if replica >= 0 { source.not_led() } else { source };
+        wanted.push(Wanted { ask, told: *told, source });
+    }
+    wanted
+}
+
+/// A topic of the name that is asked for.
+struct Topic {
+    partitions: Arc<[Arc<Partition>]>,
+    /// Whether it took the place of the one that is meant.
+    is_another: bool,
+}
+
+fn resolve(context: &Context, ask: &Ask) -> Result<Topic, Source> {
+    let name = ask.name.as_ref().ok_or(Source::Unknown(ErrorCode::UnknownTopicId))?;
+    let id = context.node.controller.image().topic(name).map(|topic| topic.id);
+    let partitions = id.and_then(|id| context.node.partitions.of_topic(id));
+    let partitions = partitions.ok_or(Source::Unknown(ErrorCode::UnknownTopicOrPartition))?;
+    let is_another = match ask.key.topic {
+        TopicKey::Id(wanted) => id != Some(wanted),
+        TopicKey::Name(_) => false,
+    };
+    Ok(Topic { partitions, is_another })
+}
+
+impl Topic {
+    /// Opens the log that is asked for.
+    async fn source(&self, ask: &Ask) -> Source {
+        let index = usize::try_from(ask.key.partition).ok();
+        let Some(partition) = index.and_then(|index| self.partitions.get(index)) else {
+            return Source::Unknown(ErrorCode::UnknownTopicOrPartition);
+        };
+        if self.is_another {
+            return Source::Failed(ErrorCode::InconsistentTopicId);
+        }
+        if let Err(error) = partition.reader().await {
+            return Source::Failed(ErrorCode::from(&error));
+        }
+        match check_epoch(partition, ask.leader_epoch) {
+            Ok(()) => Source::Partition(partition.clone()),
+            Err(code) => Source::Failed(code),
+        }
+    }
 }
 
 /// A client that has missed, or is ahead of, a change of leader looks for the leader again
@@ -146,154 +205,41 @@ pub(super) fn check_epoch(partition: &Partition, given: i32) -> Result<(), Error
     }
 }
 
-/// Looks again and again until there is enough, something to tell, or no more time.
-async fn look_until_enough(
-    context: &Context,
-    request: &FetchRequest,
-    wanted: &[WantedTopic],
-) -> Look {
-    let isolation = match (request.replica_id, request.isolation_level) {
-        (DEBUGGING_REPLICA, _) => Isolation::Debugging,
-        (_, 1) => Isolation::ReadCommitted,
-        _ => Isolation::ReadUncommitted,
-    };
-    let first = look(request, wanted, isolation);
-    let max_wait_ms = u64::try_from(request.max_wait_ms).unwrap_or_default();
-    let enough = |look: &Look| look.urgent || look.bytes >= i64::from(request.min_bytes);
-    if max_wait_ms == 0 || enough(&first) {
-        return first;
-    }
-    let deadline = Instant::now() + Duration::from_millis(max_wait_ms);
-    let partitions = || {
-        let all = wanted.iter().flat_map(|topic| &topic.partitions);
-        all.filter_map(|wanted| wanted.source.as_ref().ok().map(|(partition, _)| partition.clone()))
-    };
-    loop {
-        let registration = Registration::new(partitions().collect());
-        let again = look(request, wanted, isolation);
-        if enough(&again) {
-            return again;
-        }
-        tokio::select! {
-            () = registration.moved() => {}
-            () = tokio::time::sleep_until(deadline) => return look(request, wanted, isolation),
-            () = context.node.stopping.cancelled() => return again,
-        }
+/// Tells the session what is answered, and answers.
+fn respond(context: &Context, begun: Begun, look: Look) -> FetchResponse {
+    let noted: Vec<_> =
+        look.answers.iter().map(|(index, data)| (*index, read::answered(data))).collect();
+    let responses = topics(&begun, look.answers);
+    match context.node.fetch_sessions.finish(begun, &noted, clock::tick_ms()) {
+        Ok(session_id) => FetchResponse { session_id, responses, ..FetchResponse::default() },
+        Err((session_id, error)) => refused(session_id, error),
     }
 }
 
-/// Reads every partition once, within the request's bounds.
-fn look(request: &FetchRequest, wanted: &[WantedTopic], isolation: Isolation) -> Look {
-    let mut look =
-        Look { topics: Vec::with_capacity(wanted.len()), bytes: 0, urgent: wanted.is_empty() };
-    let mut left = i64::from(request.max_bytes);
-    for topic in wanted {
-        let mut answers = Vec::with_capacity(topic.partitions.len());
-        for wanted in &topic.partitions {
-            // The first partition with data gives one whole batch however large (KIP-74, case B09).
-            let minimum =
-                if look.bytes == 0 { ReadMinimum::OneBatch } else { ReadMinimum::Nothing };
-            let limit = i64::from(wanted.fetch.partition_max_bytes).min(left).max(0);
-            let limit = usize::try_from(limit).unwrap_or_default();
-            let answer = match &wanted.source {
-                Ok((partition, reader)) => {
-                    read(&wanted.fetch, partition, reader, isolation, limit, minimum)
+fn refused(session_id: i32, error: SessionError) -> FetchResponse {
+    let error_code = ErrorCode::from(error).code();
+    FetchResponse { error_code, session_id, ..FetchResponse::default() }
+}
+
+/// The answers, partitions of a topic that follow each other together (`FetchResponse.toMessage`).
+fn topics(begun: &Begun, answers: Vec<(usize, PartitionData)>) -> Vec<FetchableTopicResponse> {
+    let mut topics: Vec<FetchableTopicResponse> = Vec::new();
+    let mut last = None;
+    for (index, data) in answers {
+        let Some((ask, _)) = begun.asks.get(index) else { continue };
+        match topics.last_mut() {
+            Some(topic) if last == Some(&ask.key.topic) => topic.partitions.push(data),
+            _ => {
+                let mut topic = FetchableTopicResponse::default();
+                match &ask.key.topic {
+                    TopicKey::Name(name) => topic.topic = name.clone(),
+                    TopicKey::Id(id) => topic.topic_id = *id,
                 }
-                Err(code) => Err(*code),
-            };
-            let answer = answer.unwrap_or_else(|code| refused(&wanted.fetch, code));
-            let bytes = answer.records.as_ref().map_or(0, Records::len);
-            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-            look.bytes = look.bytes.saturating_add(bytes);
-            left = left.saturating_sub(bytes);
-            look.urgent |= answer.error_code != 0 || answer.diverging_epoch.epoch >= 0;
-            answers.push(answer);
+                topic.partitions.push(data);
+                topics.push(topic);
+                last = Some(&ask.key.topic);
+            }
         }
-        look.topics.push(answers);
     }
-    look
-}
-
-fn read(
-    fetch: &FetchPartition,
-    partition: &Partition,
-    reader: &LogReader,
-    isolation: Isolation,
-    limit: usize,
-    minimum: ReadMinimum,
-) -> Result<PartitionData, ErrorCode> {
-    let offsets = partition.offsets();
-    let mut data = PartitionData {
-        partition_index: fetch.partition,
-        high_watermark: offsets.high_watermark,
-        last_stable_offset: offsets.last_stable,
-        log_start_offset: offsets.log_start,
-        records: Some(Records::EMPTY),
-        aborted_transactions: (isolation == Isolation::ReadCommitted).then(Vec::new),
-        ..PartitionData::default()
-    };
-    if let Some(diverging) = diverging(fetch, reader) {
-        data.diverging_epoch = diverging;
-        return Ok(data);
-    }
-    let end = isolation.end(offsets);
-    if fetch.fetch_offset < offsets.log_start || fetch.fetch_offset > offsets.log_end {
-        return Err(ErrorCode::OffsetOutOfRange);
-    }
-    if fetch.fetch_offset >= end {
-        return Ok(data);
-    }
-    let batches = reader
-        .read(fetch.fetch_offset, limit, end, minimum)
-        .map_err(|error| ErrorCode::from(&error))?;
-    if let Some(aborted) = &mut data.aborted_transactions {
-        let found = reader
-            .aborted_transactions(fetch.fetch_offset, batches.next_offset)
-            .map_err(|error| ErrorCode::from(&error))?;
-        aborted.extend(found.iter().map(|aborted| AbortedTransaction {
-            producer_id: aborted.producer_id,
-            first_offset: aborted.first_offset,
-        }));
-    }
-    data.records = Some(batches.pieces.into());
-    Ok(data)
-}
-
-/// Where the log of a client that has read `last_fetched_epoch` parts from this one, if it does.
-fn diverging(fetch: &FetchPartition, reader: &LogReader) -> Option<EpochEndOffset> {
-    let asked = LeaderEpoch(fetch.last_fetched_epoch);
-    if asked <= LeaderEpoch::UNKNOWN {
-        return None;
-    }
-    let end = reader.end_offset_for_epoch(asked);
-    match end {
-        Some(end) if end.epoch < asked || end.end_offset.0 < fetch.fetch_offset => {
-            Some(EpochEndOffset { epoch: end.epoch.0, end_offset: end.end_offset.0 })
-        }
-        _ => None,
-    }
-}
-
-fn refused(fetch: &FetchPartition, code: ErrorCode) -> PartitionData {
-    PartitionData {
-        partition_index: fetch.partition,
-        error_code: code.code(),
-        high_watermark: -1,
-        last_stable_offset: -1,
-        log_start_offset: -1,
-        records: Some(Records::EMPTY),
-        ..PartitionData::default()
-    }
-}
-
-fn respond(wanted: Vec<WantedTopic>, look: Look) -> FetchResponse {
-    let topics = wanted.into_iter().zip(look.topics);
-    let responses = topics
-        .map(|(wanted, partitions)| FetchableTopicResponse {
-            topic: wanted.topic.topic,
-            topic_id: wanted.topic.topic_id,
-            partitions,
-        })
-        .collect();
-    FetchResponse { responses, ..FetchResponse::default() }
+    topics
 }

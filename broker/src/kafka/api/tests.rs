@@ -18,6 +18,7 @@ mod admin;
 mod admin_cases;
 mod api_versions;
 mod data;
+mod fetch_sessions;
 mod groups;
 
 /// A node that listens nowhere, and its data.

@@ -1,0 +1,257 @@
+//! Reading what a fetch asks for, again and again until there is enough of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duolog_log_core::ids::LeaderEpoch;
+use duolog_log_core::log::{LogReader, ReadMinimum};
+use tokio::time::Instant;
+
+use crate::kafka::codec::Records;
+use crate::kafka::codec::messages::fetch_response::{
+    AbortedTransaction, EpochEndOffset, PartitionData,
+};
+use crate::kafka::errors::ErrorCode;
+use crate::kafka::fetch_sessions::{Answered, Ask, Content, Told};
+use crate::node::Node;
+use crate::partitions::append::AppendError;
+use crate::partitions::{Offsets, Partition, Registration};
+
+/// How far a reader may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Isolation {
+    /// To the high watermark.
+    ReadUncommitted,
+    /// To the last stable offset.
+    ReadCommitted,
+    /// To the log end.
+    Debugging,
+}
+
+impl Isolation {
+    fn end(self, offsets: Offsets) -> i64 {
+        match self {
+            Self::ReadUncommitted => offsets.high_watermark,
+            Self::ReadCommitted => offsets.last_stable,
+            Self::Debugging => offsets.log_end,
+        }
+    }
+}
+
+/// The bounds of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) max_wait_ms: u64,
+    pub(super) min_bytes: i32,
+    pub(super) max_bytes: i32,
+    pub(super) isolation: Isolation,
+}
+
+/// Where a partition is read.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Partition(Arc<Partition>),
+    /// It is not known here; whoever asks for others too may wait for them.
+    Unknown(ErrorCode),
+    /// It cannot be read, which the client should hear of at once.
+    Failed(ErrorCode),
+}
+
+impl Source {
+    /// As a replica sees it that no partition has here.
+    pub(super) fn not_led(self) -> Self {
+        match self {
+            Self::Partition(_) | Self::Failed(_) => Self::Failed(ErrorCode::NotLeaderOrFollower),
+            Self::Unknown(code) => Self::Unknown(code),
+        }
+    }
+}
+
+/// One partition of a fetch.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) ask: &'a Ask,
+    /// What the client was told before, if it wants news only.
+    pub(super) told: Option<Told>,
+    pub(super) source: Source,
+}
+
+impl Wanted<'_> {
+    fn is_answered_with(&self, data: &PartitionData) -> bool {
+        self.told.is_none_or(|told| answered(data).is_news(told))
+    }
+}
+
+/// What one look at all partitions gave.
+pub(super) struct Look {
+    /// By place among those that are wanted: those that were read, then the unknown ones.
+    pub(super) answers: Vec<(usize, PartitionData)>,
+    bytes: i64,
+    /// Something that the client should hear of at once.
+    urgent: bool,
+}
+
+/// Looks again and again until there is enough, something to tell, or no more time.
+pub(super) async fn look_until_enough(node: &Node, bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
+    let first = look(bounds, wanted);
+    let enough = |look: &Look| look.urgent || look.bytes >= i64::from(bounds.min_bytes);
+    if bounds.max_wait_ms == 0 || enough(&first) {
+        return first;
+    }
+    drop(first);
+    let deadline = Instant::now() + Duration::from_millis(bounds.max_wait_ms);
+    let partitions = || {
+        wanted.iter().filter_map(|wanted| match &wanted.source {
+            Source::Partition(partition) => Some(partition.clone()),
+            Source::Unknown(_) | Source::Failed(_) => None,
+        })
+    };
+    loop {
+        let registration = Registration::new(partitions().collect());
+        let again = look(bounds, wanted);
+        if enough(&again) {
+            return again;
+        }
+        // What is not enough is not kept while waiting.
+        drop(again);
+        tokio::select! {
+            () = registration.moved() => {}
+            () = tokio::time::sleep_until(deadline) => return look(bounds, wanted),
+            () = node.stopping.cancelled() => return look(bounds, wanted),
+        }
+    }
+}
+
+/// Reads every partition once, within the request's bounds.
+fn look(bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
+    let mut look = Look { answers: Vec::new(), bytes: 0, urgent: true };
+    let mut unknown = Vec::new();
+    let mut left = i64::from(bounds.max_bytes);
+    let mut all_unknown = true;
+    let mut urgent = false;
+    for (index, wanted) in wanted.iter().enumerate() {
+        // The first partition with data gives one whole batch however large (KIP-74, case B09).
+        let minimum = if look.bytes == 0 { ReadMinimum::OneBatch } else { ReadMinimum::Nothing };
+        let limit = i64::from(wanted.ask.max_bytes).min(left).max(0);
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let answer = match &wanted.source {
+            Source::Partition(partition) => {
+                read(wanted.ask, partition, bounds.isolation, limit, minimum)
+            }
+            Source::Failed(code) => Err(*code),
+            Source::Unknown(code) => {
+                unknown.push((index, refused(wanted.ask, *code)));
+                continue;
+            }
+        };
+        all_unknown = false;
+        let answer = answer.unwrap_or_else(|code| PartitionData {
+            aborted_transactions: None,
+            ..refused(wanted.ask, code)
+        });
+        let bytes = answer.records.as_ref().map_or(0, Records::len);
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        look.bytes = look.bytes.saturating_add(bytes);
+        left = left.saturating_sub(bytes);
+        urgent |= answer.error_code != 0 || answer.diverging_epoch.epoch >= 0;
+        if wanted.is_answered_with(&answer) {
+            look.answers.push((index, answer));
+        }
+    }
+    look.answers.append(&mut unknown);
+    // There is nothing to wait for where nothing is known.
+    look.urgent = urgent || all_unknown;
+    look
+}
+
+fn read(
+    ask: &Ask,
+    partition: &Partition,
+    isolation: Isolation,
+    limit: usize,
+    minimum: ReadMinimum,
+) -> Result<PartitionData, ErrorCode> {
+    let offsets = partition.offsets();
+    let mut data = PartitionData {
+        partition_index: ask.key.partition,
+        high_watermark: offsets.high_watermark,
+        last_stable_offset: offsets.last_stable,
+        log_start_offset: offsets.log_start,
+        records: Some(Records::EMPTY),
+        aborted_transactions: (isolation == Isolation::ReadCommitted).then(Vec::new),
+        ..PartitionData::default()
+    };
+    let end = isolation.end(offsets);
+    let outside = ask.fetch_offset < offsets.log_start || ask.fetch_offset > offsets.log_end;
+    if ask.last_fetched_epoch < 0 && !outside && ask.fetch_offset >= end {
+        return Ok(data);
+    }
+    let reader = partition.open_reader();
+    let reader = reader.ok_or_else(|| ErrorCode::from(&AppendError::Stopping))?;
+    if let Some(diverging) = diverging(ask, &reader) {
+        data.diverging_epoch = diverging;
+        return Ok(data);
+    }
+    if outside {
+        return Err(ErrorCode::OffsetOutOfRange);
+    }
+    if ask.fetch_offset >= end {
+        return Ok(data);
+    }
+    let batches = reader
+        .read(ask.fetch_offset, limit, end, minimum)
+        .map_err(|error| ErrorCode::from(&error))?;
+    if let Some(aborted) = &mut data.aborted_transactions {
+        let found = reader
+            .aborted_transactions(ask.fetch_offset, batches.next_offset)
+            .map_err(|error| ErrorCode::from(&error))?;
+        aborted.extend(found.iter().map(|aborted| AbortedTransaction {
+            producer_id: aborted.producer_id,
+            first_offset: aborted.first_offset,
+        }));
+    }
+    data.records = Some(batches.pieces.into());
+    Ok(data)
+}
+
+/// Where the log of a client that has read `last_fetched_epoch` parts from this one, if it does.
+fn diverging(ask: &Ask, reader: &LogReader) -> Option<EpochEndOffset> {
+    let asked = LeaderEpoch(ask.last_fetched_epoch);
+    if asked <= LeaderEpoch::UNKNOWN {
+        return None;
+    }
+    let end = reader.end_offset_for_epoch(asked);
+    match end {
+        Some(end) if end.epoch < asked || end.end_offset.0 < ask.fetch_offset => {
+            Some(EpochEndOffset { epoch: end.epoch.0, end_offset: end.end_offset.0 })
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn refused(ask: &Ask, code: ErrorCode) -> PartitionData {
+    PartitionData {
+        partition_index: ask.key.partition,
+        error_code: code.code(),
+        high_watermark: -1,
+        last_stable_offset: -1,
+        log_start_offset: -1,
+        records: Some(Records::EMPTY),
+        ..PartitionData::default()
+    }
+}
+
+/// An answer in a session's terms.
+pub(super) fn answered(data: &PartitionData) -> Answered {
+    let content = if data.error_code != 0 {
+        Content::Error
+    } else if data.records.as_ref().is_some_and(|records| !records.is_empty()) {
+        Content::Records
+    } else if data.diverging_epoch.epoch >= 0 {
+        Content::Divergence
+    } else {
+        Content::Nothing
+    };
+    let told = Told { high_watermark: data.high_watermark, log_start: data.log_start_offset };
+    Answered { told, content }
+}
