@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Both install what they lack (Debian, root).
-# `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures.
-.PHONY: setup test lint demo bench
+# `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures,
+# `make bench-scale KAFKA_PEER=HOST:PORT` many partitions, connections and groups.
+.PHONY: setup test lint demo bench bench-scale
 setup:
 	@scripts/setup
 
@@ -18,3 +19,6 @@ demo: setup
 bench: setup
 	@scripts/bench $(if $(KAFKA_PEER),--kafka-peer $(KAFKA_PEER)) \
 	  $(if $(ROCKETMQ_PEER),--rocketmq-peer $(ROCKETMQ_PEER)) $(BENCH)
+
+bench-scale: setup
+	@scripts/bench_scale $(if $(KAFKA_PEER),--kafka-peer $(KAFKA_PEER)) $(BENCH)

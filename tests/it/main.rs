@@ -8,4 +8,5 @@ mod kafka_schema;
 mod layering;
 mod malformed;
 mod matrix;
+mod scale;
 mod tidy;
