@@ -219,7 +219,8 @@ impl Partition {
         self.published.bytes()
     }
 
-    /// The log to read from, opening it if need be.
+    /// The log to read from now, opening it if need be; ask again for what comes later, for a log
+    /// that does not exist yet is read as an empty one.
     ///
     /// Errors: the log cannot be opened; the partition is gone.
     pub async fn reader(self: &Arc<Self>) -> Result<Arc<LogReader>, AppendError> {
@@ -359,6 +360,13 @@ impl Partition {
             }
             registration.moved().await;
         }
+    }
+
+    /// The log to read from, made if it does not exist yet.
+    #[cfg(test)]
+    pub(crate) async fn opened(self: &Arc<Self>) -> Arc<LogReader> {
+        self.ask(Command::Open).await.expect("a log");
+        self.open_reader().expect("open")
     }
 
     /// Whether a request waits for this partition to move.

@@ -319,7 +319,7 @@ async fn each_gate_of_a_write_or_a_read_holds_it_until_it_is_released() {
         let (node, mut client) = heard(&[]).await;
         let topic = node.node.controller.image().topic("t").expect("created").id;
         let partition = node.node.partitions.find(topic, 0).expect("a partition");
-        let reader = partition.reader().await.expect("open");
+        let reader = partition.opened().await;
         let gate = node.arm(point, "t", GateAction::Hold);
         client.send(9, &produce_request("t", -1, batch(&["v"]).freeze())).await;
         node.caught(gate).await;

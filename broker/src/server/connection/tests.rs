@@ -151,8 +151,7 @@ async fn pipelined_writes_do_not_wait_for_each_other() {
         client.send(9, &produce_request("t", -1, batch(&[value]).freeze())).await;
     }
     let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
-    partition.reader().await.expect("opened");
-    let in_log = partition.reader().await.expect("open");
+    let in_log = partition.opened().await;
     eventually("all three are in the log", || in_log.log_end_offset() == 3).await;
     // Unsynced, so nobody sees them and nobody is answered (flush.messages=1, design rule 4).
     assert_eq!(partition.offsets().high_watermark, 0);
