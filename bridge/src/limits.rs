@@ -10,6 +10,11 @@ pub const HEADER_WORD_BYTES: usize = 4;
 /// A property string as the message format can carry it: its length is a signed 16-bit number.
 pub const PROPERTIES_BYTES_MAX: usize = i16::MAX as usize;
 
+/// Headers of one record that are looked at, from its first on: more than can become properties
+/// (of three bytes at least) of one message, so that a record of millions costs no more than one of
+/// these. The rest counts as not having fitted.
+pub const HEADERS_SEEN_MAX: usize = 16_384;
+
 /// A topic's name at the RocketMQ door, in characters. Source: TopicValidator.
 pub const TOPIC_CHARS_MAX: usize = 127;
 
@@ -77,6 +82,7 @@ pub const FINGERPRINTS_MAX: usize = 100_000;
 const _: () = {
     assert!(PARTITION_NUMBER_BITS + ADDRESS_OFFSET_BITS == 63);
     assert!(PROPERTIES_BYTES_MAX < FRAME_BYTES_MAX);
+    assert!(HEADERS_SEEN_MAX > PROPERTIES_BYTES_MAX / 3);
     assert!(TOPIC_CHARS_MAX < DERIVED_TOPIC_CHARS_MAX);
     assert!(FRAME_BYTES_MAX <= u32::MAX as usize);
 };

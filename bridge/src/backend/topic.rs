@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duolog_log_core::ids::TopicId;
 
-use crate::translate::send::{KeySource, Tombstones};
+use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 /// Permission bit: a new topic may inherit from this one.
 pub const PERM_INHERIT: i32 = 1;
@@ -39,6 +39,8 @@ pub struct Topic {
     pub key_source: KeySource,
     /// Allowed where `cleanup.policy` has `compact`.
     pub tombstones: Tombstones,
+    /// Which born timestamps become those of records.
+    pub timestamps: TimestampBounds,
     /// Attributes such as `message.type`.
     pub attributes: BTreeMap<String, String>,
 }

@@ -12,7 +12,7 @@ use crate::backend::{
     ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic, TopicSpec,
 };
 use crate::session::SessionId;
-use crate::translate::send::{KeySource, Tombstones};
+use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -54,6 +54,7 @@ impl State {
             internal: false,
             key_source: KeySource::default(),
             tombstones: Tombstones::default(),
+            timestamps: TimestampBounds::default(),
             attributes: BTreeMap::new(),
         }
     }

@@ -146,6 +146,7 @@ impl<'a> Sent<'a> {
         let context = SendContext {
             key_source: topic.map(|topic| topic.key_source).unwrap_or_default(),
             tombstones: topic.map(|topic| topic.tombstones).unwrap_or_default(),
+            timestamps: topic.map(|topic| topic.timestamps).unwrap_or_default(),
             body_bytes_max: config.message_bytes_max,
             born_host: call.session.peer(),
             store_timestamp_ms: call.backend().now_ms(),

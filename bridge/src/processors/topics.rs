@@ -11,7 +11,7 @@ use crate::backend::{Backend, PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicS
 use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
 use crate::translate::names;
-use crate::translate::send::{KeySource, Tombstones};
+use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 impl<B: Backend> Shared<B> {
     /// The topic that clients call `name`; none of the node's own.
@@ -42,6 +42,7 @@ impl<B: Backend> Shared<B> {
                 internal: false,
                 key_source: KeySource::default(),
                 tombstones: Tombstones::default(),
+                timestamps: TimestampBounds::default(),
                 attributes: BTreeMap::new(),
             })
         })
@@ -89,6 +90,7 @@ pub(crate) fn of_spec(spec: &TopicSpec) -> Topic {
         internal: false,
         key_source: KeySource::default(),
         tombstones: Tombstones::default(),
+        timestamps: TimestampBounds::default(),
         attributes: spec.attributes.clone(),
     }
 }

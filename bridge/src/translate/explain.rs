@@ -205,8 +205,9 @@ pub const ROWS: &[Row] = &[
     message(
         "bornTimestamp",
         "record timestamp (CreateTime)",
-        "the timestamp",
-        "the timestamp",
+        "the timestamp; one below 0 or beyond message.timestamp.before.max.ms and .after.max.ms is \
+         kept in __rmq, and the record has the store time",
+        "the timestamp, or what __rmq keeps",
         "with message.timestamp.type=LogAppendTime it is the append time for both",
     ),
     message(
@@ -242,7 +243,8 @@ pub const ROWS: &[Row] = &[
     message(
         "",
         "header __rmq",
-        "version, flag, sysFlag, bornHost, storeTimestamp, reconsumeTimes: 28 bytes (40 with IPv6)",
+        "version, flag, sysFlag, bornHost, storeTimestamp, reconsumeTimes and a bornTimestamp that \
+         is not the record's: 28 bytes to 48",
         "never shown",
         "a property of that name is not stored; a Kafka producer that writes the header changes \
          only what is displayed",

@@ -16,7 +16,7 @@ use super::properties::{
     NULL_HEADERS, NameKind, TAGS, TOMBSTONE, VALUE_END, is_text, name_kind,
 };
 use super::queue::{AddressError, PseudoAddress};
-use crate::limits::PROPERTIES_BYTES_MAX;
+use crate::limits::{HEADERS_SEEN_MAX, PROPERTIES_BYTES_MAX};
 use crate::remoting::SegmentedOut;
 use crate::remoting::message::{Message, MessageError, sys_flag};
 
@@ -91,7 +91,9 @@ pub fn encode(
         physical_offset: physical,
         // The body is plain, and no message here is a half, an inner batch or wrapped.
         sys_flag: origin.map_or(0, |origin| origin.sys_flag & sys_flag::MULTI_TAGS),
-        born_timestamp_ms: record.timestamp,
+        born_timestamp_ms: origin
+            .and_then(|origin| origin.born_timestamp_ms)
+            .unwrap_or(record.timestamp),
         born_host: origin.map_or(NO_HOST, |origin| origin.born_host),
         store_timestamp_ms: origin.map_or(place.append_time_ms, |origin| origin.store_timestamp_ms),
         store_host: place.store_host,
@@ -112,7 +114,7 @@ pub fn store_time_ms(record: &Record<'_>, append_time_ms: i64) -> i64 {
 /// What the record's header `__rmq` says; the last one, as everywhere.
 #[must_use]
 pub fn origin(headers: Headers<'_>) -> Option<Origin> {
-    let origins = headers.iter().filter(|header| header.key == ORIGIN_HEADER.as_bytes());
+    let origins = seen(headers).filter(|header| header.key == ORIGIN_HEADER.as_bytes());
     Origin::decode(origins.last()?.value?)
 }
 
@@ -128,6 +130,7 @@ pub struct Writer {
 /// Appends the property string of a record, at most 32,767 bytes.
 pub fn properties_into(record: &Record<'_>, writer: Writer, out: &mut Vec<u8>) {
     let start = out.len();
+    let unseen = record.headers.len().saturating_sub(HEADERS_SEEN_MAX);
     let mut array = [Header { key: b"", value: None }; HEADERS_ON_STACK];
     let heap: Vec<Header<'_>>;
     let headers = match array.get_mut(..record.headers.len()) {
@@ -138,21 +141,29 @@ pub fn properties_into(record: &Record<'_>, writer: Writer, out: &mut Vec<u8>) {
             &*slots
         }
         None => {
-            heap = record.headers.iter().collect();
+            heap = seen(record.headers).collect();
             heap.as_slice()
         }
     };
     let view = PropertyView {
         record,
         headers,
+        unseen,
         writer,
         last: (headers.len() > HEADERS_ON_STACK).then(|| last_places(headers)),
     };
-    view.write_all(out);
-    if out.len() - start > PROPERTIES_BYTES_MAX {
+    if unseen == 0 {
+        view.write_all(out);
+    }
+    if unseen > 0 || out.len() - start > PROPERTIES_BYTES_MAX {
         out.truncate(start);
         view.write_fitting(out);
     }
+}
+
+/// The headers that are looked at.
+fn seen(headers: Headers<'_>) -> impl Iterator<Item = Header<'_>> {
+    headers.iter().take(HEADERS_SEEN_MAX)
 }
 
 /// Records with more headers than this cost an allocation.
@@ -165,6 +176,8 @@ fn last_places<'a>(headers: &[Header<'a>]) -> HashMap<&'a [u8], usize> {
 struct PropertyView<'a> {
     record: &'a Record<'a>,
     headers: &'a [Header<'a>],
+    /// How many headers follow these.
+    unseen: usize,
     writer: Writer,
     /// Of many headers: where each name comes last.
     last: Option<HashMap<&'a [u8], usize>>,
@@ -202,7 +215,7 @@ impl<'a> PropertyView<'a> {
         let tombstone_bytes = TOMBSTONE.len() + "true".len() + 2;
         let nulls_bytes = NULL_HEADERS.len() + 2;
         let marks = count_bytes + tombstone_bytes + nulls_bytes;
-        let mut budget = Budget { left: PROPERTIES_BYTES_MAX - marks, dropped: 0 };
+        let mut budget = Budget { left: PROPERTIES_BYTES_MAX - marks, dropped: self.unseen };
         let mut piece = Vec::new();
         self.write_key(&mut piece);
         budget.take(&mut piece, out);
@@ -345,7 +358,7 @@ pub fn tag_hash(record: &Record<'_>) -> i32 {
 /// The Java hash of the property `TAGS` as the view has it: of a value that is no text, its hex.
 #[must_use]
 pub fn tag_code(record: &Record<'_>) -> Option<i32> {
-    let tags = record.headers.iter().filter(|header| header.key == TAGS.as_bytes());
+    let tags = seen(record.headers).filter(|header| header.key == TAGS.as_bytes());
     let tag = tags.last()?.value?;
     Some(match std::str::from_utf8(tag) {
         Ok(text) if is_text(tag) => super::properties::java_hash(text),

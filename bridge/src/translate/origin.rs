@@ -1,9 +1,11 @@
 //! The header `__rmq`, which a record has that came through the RocketMQ door.
 //!
 //! ```text
-//! version u8 (0) | flag i32 | sysFlag i32 | born host: length u8 (4 or 16), address, port u16
-//! | store timestamp i64 | reconsume times i32
+//! version u8 | flag i32 | sysFlag i32 | born host: length u8 (4 or 16), address, port u16
+//! | store timestamp i64 | reconsume times i32 | in version 1: born timestamp i64
 //! ```
+//! Version 1 is written only where the record's timestamp is not the born timestamp.
+//!
 //! Big endian. It is for display: a Kafka producer can write one too, so nothing that decides how a
 //! client or the broker behaves is read from it, but in the topics of the bridge itself, which no
 //! Kafka producer may write to.
@@ -14,7 +16,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub const ORIGIN_HEADER: &str = "__rmq";
 
 const VERSION: u8 = 0;
-const FIXED_BYTES: usize = 1 + 4 + 4 + 1 + 2 + 8 + 4;
+const VERSION_WITH_BORN: u8 = 1;
+const FIXED_BYTES: usize = 1 + 4 + 4 + 1 + 2 + 8 + 4 + 8;
 
 /// Bytes of the longest value, with an IPv6 host.
 pub const ORIGIN_BYTES_MAX: usize = FIXED_BYTES + 16;
@@ -32,6 +35,8 @@ pub struct Origin {
     pub store_timestamp_ms: i64,
     /// How often it was sent back.
     pub reconsume_times: i32,
+    /// When it was born, where that is not the record's timestamp; milliseconds since 1970.
+    pub born_timestamp_ms: Option<i64>,
 }
 
 /// An encoded header value, without a heap.
@@ -62,7 +67,7 @@ impl Origin {
     #[must_use]
     pub fn encode(&self) -> OriginBytes {
         let mut out = OriginBytes { bytes: [0; ORIGIN_BYTES_MAX], length: 0 };
-        out.put(&[VERSION]);
+        out.put(&[if self.born_timestamp_ms.is_some() { VERSION_WITH_BORN } else { VERSION }]);
         out.put(&self.flag.to_be_bytes());
         out.put(&self.sys_flag.to_be_bytes());
         match self.born_host.ip().to_canonical() {
@@ -78,6 +83,9 @@ impl Origin {
         out.put(&self.born_host.port().to_be_bytes());
         out.put(&self.store_timestamp_ms.to_be_bytes());
         out.put(&self.reconsume_times.to_be_bytes());
+        if let Some(born_ms) = self.born_timestamp_ms {
+            out.put(&born_ms.to_be_bytes());
+        }
         out
     }
 
@@ -85,7 +93,7 @@ impl Origin {
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
         let ([version], rest) = value.split_first_chunk()?;
-        if *version != VERSION {
+        if !matches!(*version, VERSION | VERSION_WITH_BORN) {
             return None;
         }
         let (flag, rest) = rest.split_first_chunk()?;
@@ -105,12 +113,20 @@ impl Origin {
         let (port, rest) = rest.split_first_chunk()?;
         let (store_timestamp_ms, rest) = rest.split_first_chunk()?;
         let (reconsume_times, rest) = rest.split_first_chunk()?;
+        let (born_timestamp_ms, rest) = match *version {
+            VERSION_WITH_BORN => {
+                let (born_ms, rest) = rest.split_first_chunk()?;
+                (Some(i64::from_be_bytes(*born_ms)), rest)
+            }
+            _ => (None, rest),
+        };
         rest.is_empty().then_some(Self {
             flag: i32::from_be_bytes(*flag),
             sys_flag: i32::from_be_bytes(*sys_flag),
             born_host: SocketAddr::new(ip, u16::from_be_bytes(*port)),
             store_timestamp_ms: i64::from_be_bytes(*store_timestamp_ms),
             reconsume_times: i32::from_be_bytes(*reconsume_times),
+            born_timestamp_ms,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! From a send to records.
 //!
 //! A property becomes a header of the same name, in order; the record key is the `KEYS` property
-//! (or what the topic says); the timestamp is the born timestamp; the body is stored plain. What
+//! (or what the topic says); the timestamp is the born timestamp where it is a likely one; the body is stored plain. What
 //! has no other place goes into the header `__rmq`.
 
 use std::io::Read;
@@ -53,6 +53,34 @@ pub enum Tombstones {
     Allowed,
 }
 
+/// How far from the store time a born timestamp may be and still become the record's; Kafka's
+/// `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms`.
+///
+/// Retention and searches by time go by the timestamps of records. One message from a clock that is
+/// a year ahead would keep everything for a year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampBounds {
+    /// How much earlier, in milliseconds.
+    pub before_max_ms: i64,
+    /// How much later, in milliseconds.
+    pub after_max_ms: i64,
+}
+
+impl Default for TimestampBounds {
+    /// Kafka's defaults.
+    fn default() -> Self {
+        Self { before_max_ms: i64::MAX, after_max_ms: 3_600_000 }
+    }
+}
+
+impl TimestampBounds {
+    fn admit(self, born_ms: i64, stored_ms: i64) -> bool {
+        born_ms >= 0
+            && stored_ms.saturating_sub(born_ms) <= self.before_max_ms
+            && born_ms.saturating_sub(stored_ms) <= self.after_max_ms
+    }
+}
+
 /// What a translation needs besides the request.
 #[derive(Clone, Copy, Debug)]
 pub struct SendContext {
@@ -60,6 +88,8 @@ pub struct SendContext {
     pub key_source: KeySource,
     /// Of the topic.
     pub tombstones: Tombstones,
+    /// Of the topic.
+    pub timestamps: TimestampBounds,
     /// `maxMessageSize`: of a body, compressed or not; inclusive.
     pub body_bytes_max: usize,
     /// The other end of the connection.
@@ -180,12 +210,15 @@ fn record(
     body: &[u8],
     context: &SendContext,
 ) -> Result<NewRecord, SendError> {
+    let (born_ms, stored_ms) = (header.born_timestamp_ms, context.store_timestamp_ms);
+    let is_admitted = context.timestamps.admit(born_ms, stored_ms);
     let origin = Origin {
         flag,
         sys_flag: header.sys_flag,
         born_host: context.born_host,
         store_timestamp_ms: context.store_timestamp_ms,
         reconsume_times: header.reconsume_times,
+        born_timestamp_ms: (!is_admitted).then_some(born_ms),
     }
     .encode();
     let key_name = match context.key_source {
@@ -215,7 +248,7 @@ fn record(
     }
     headers.push(Header { key: ORIGIN_HEADER.as_bytes(), value: Some(origin.as_slice()) });
     let record = LogRecord {
-        timestamp: header.born_timestamp_ms,
+        timestamp: if is_admitted { born_ms } else { stored_ms },
         key,
         value: (!is_tombstone).then_some(body),
         headers: &headers,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use duolog_bridge::backend::{self, SubscriptionGroup};
-use duolog_bridge::translate::send::Tombstones;
+use duolog_bridge::translate::send::{TimestampBounds, Tombstones};
 use duolog_log_core::ids::TopicId;
 
 use super::record::{ConfigScope, MetadataRecord, TopicRecord};
@@ -360,6 +360,10 @@ pub(super) fn resolve(
         internal: record.internal,
         key_source: config.rmq_key_source,
         tombstones: if config.cleanup.compact { Tombstones::Allowed } else { Tombstones::Refused },
+        timestamps: TimestampBounds {
+            before_max_ms: config.timestamp_before_max_ms,
+            after_max_ms: config.timestamp_after_max_ms,
+        },
         attributes: config.attributes(),
     };
     Ok(Topic {

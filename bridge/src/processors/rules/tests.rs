@@ -5,7 +5,7 @@ use duolog_log_core::ids::TopicId;
 
 use super::*;
 use crate::golden::{rows, unhex_text};
-use crate::translate::send::{KeySource, Tombstones};
+use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 fn remark(result: Result<(), Refusal>) -> String {
     result.map_or_else(|refusal| refusal.to_string(), |()| "ok".into())
@@ -91,6 +91,7 @@ fn a_topic_reads_as_in_the_original() {
         internal: false,
         key_source: KeySource::default(),
         tombstones: Tombstones::default(),
+        timestamps: TimestampBounds::default(),
         attributes: BTreeMap::from([("message.type".into(), "FIFO".into())]),
     };
     assert_eq!(

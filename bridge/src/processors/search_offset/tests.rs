@@ -63,6 +63,7 @@ async fn by_the_messages_own_times() {
             born_host: client.session.peer(),
             store_timestamp_ms: start + at,
             reconsume_times: 0,
+            born_timestamp_ms: None,
         }
         .encode();
         let headers =

@@ -33,7 +33,7 @@ fn every_mark_is_explained() {
         assert!(text.contains(name), "{name}");
     }
     assert!(text.contains("32,767"));
-    assert!(text.contains(&format!("({ORIGIN_BYTES_MAX} with IPv6)")));
+    assert!(text.contains(&format!("28 bytes to {ORIGIN_BYTES_MAX}")));
 }
 
 /// Fields of a pulled message, each with its row.

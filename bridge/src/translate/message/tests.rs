@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::remoting::{SendHeader, message::BatchMessage};
 use crate::translate::properties::{NameKind, Properties, java_hash};
-use crate::translate::send::{self, KeySource, SendContext, Tombstones};
+use crate::translate::send::{self, KeySource, SendContext, TimestampBounds, Tombstones};
 use crate::translate::testing::{batch_of_encoded, batch_of_one};
 
 const KAFKA: Writer = Writer { is_rocketmq: false, door: Door::Both };
@@ -116,6 +116,7 @@ fn sent(properties: &str, body: &[u8], sys_flag: i32) -> crate::backend::NewReco
         body_bytes_max: 1024,
         born_host: "10.1.2.3:54321".parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,
+        timestamps: TimestampBounds::default(),
     };
     send::single(&header, body, &context).unwrap()
 }
@@ -162,6 +163,7 @@ fn reserved_names_cannot_be_forged() {
         sys_flag: 0x7FF,
         born_host: NO_HOST,
         store_timestamp_ms: 1,
+        born_timestamp_ms: None,
         reconsume_times: 0,
     }
     .encode();
@@ -479,4 +481,26 @@ fn a_batch_message_keeps_its_flag() {
     let batch = batch_of_one(&record, 0);
     properties_into(&batch.record(0).unwrap(), KAFKA, &mut out);
     assert_eq!(out, b"KAFKA_TOMBSTONE\x01true\x02");
+}
+
+/// A record may have millions of headers in a few hundred compressed bytes; each look at it must not
+/// cost as much.
+#[test]
+fn of_very_many_headers_the_first_are_seen() {
+    let names: Vec<String> = (0..HEADERS_SEEN_MAX + 5000).map(|at| format!("h{at}")).collect();
+    let mut headers: Vec<_> =
+        names.iter().map(|name| Header { key: name.as_bytes(), value: Some(b"v") }).collect();
+    headers[7] = Header { key: b"TAGS", value: Some(b"seen") };
+    let last = headers.len() - 1;
+    headers[last] = Header { key: b"TAGS", value: Some(b"unseen") };
+    let record = LogRecord { timestamp: 1, key: None, value: Some(b"v"), headers: &headers };
+    let batch = batch_of_one(&record, 0);
+    let record = batch.record(0).unwrap();
+    assert_eq!(tag_code(&record), Some(java_hash("seen")), "filter and view agree");
+    let bytes = shown(&record, Door::Both);
+    let view = properties_of(&Message::decode(&mut &bytes[..]).unwrap());
+    assert_eq!(view["TAGS"], "seen");
+    let shown: usize = view.len() - 1;
+    let dropped: usize = view["KAFKA_HEADERS_TRUNCATED"].parse().unwrap();
+    assert!(shown > 1000 && dropped >= 5000, "{shown} shown, {dropped} dropped");
 }

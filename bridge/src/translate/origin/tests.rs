@@ -9,6 +9,7 @@ fn origin(host: &str) -> Origin {
         born_host: host.parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,
         reconsume_times: 3,
+        born_timestamp_ms: None,
     }
 }
 
@@ -23,9 +24,20 @@ fn the_layout_is_fixed() {
     assert_eq!(bytes.as_slice(), expected);
     assert_eq!(Origin::decode(&expected), Some(origin("10.1.2.3:54321")));
     let v6 = origin("[fe80::1]:9").encode();
-    assert_eq!(v6.as_slice().len(), ORIGIN_BYTES_MAX);
     assert_eq!(Origin::decode(v6.as_slice()), Some(origin("[fe80::1]:9")));
     assert_eq!(origin("[::ffff:10.1.2.3]:54321").encode().as_slice(), expected);
+}
+
+#[test]
+fn a_born_timestamp_of_its_own_makes_version_1() {
+    let plain = origin("[fe80::1]:9").encode();
+    let with_born = Origin { born_timestamp_ms: Some(-2), ..origin("[fe80::1]:9") };
+    let bytes = with_born.encode();
+    assert_eq!(bytes.as_slice().len(), ORIGIN_BYTES_MAX);
+    let expected = [&[1], &plain.as_slice()[1..], &(-2_i64).to_be_bytes()].concat();
+    assert_eq!(bytes.as_slice(), expected);
+    assert_eq!(Origin::decode(&expected), Some(with_born));
+    assert_eq!(Origin::decode(&expected[..expected.len() - 1]), None);
 }
 
 #[test]
@@ -39,6 +51,8 @@ fn another_version_or_length_is_none() {
     assert_eq!(Origin::decode(&longer), None);
     let mut other_version = good.to_vec();
     other_version[0] = 1;
+    assert_eq!(Origin::decode(&other_version), None, "too short for it");
+    other_version[0] = 2;
     assert_eq!(Origin::decode(&other_version), None);
 }
 

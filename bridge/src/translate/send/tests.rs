@@ -18,6 +18,7 @@ fn context() -> SendContext {
         body_bytes_max: LIMIT,
         born_host: "10.1.2.3:54321".parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,
+        timestamps: TimestampBounds::default(),
     }
 }
 
@@ -79,6 +80,7 @@ fn origin_of(flag: i32, sys_flag: i32) -> Origin {
         sys_flag,
         born_host: context().born_host,
         store_timestamp_ms: context().store_timestamp_ms,
+        born_timestamp_ms: None,
         reconsume_times: 2,
     }
 }
@@ -293,5 +295,35 @@ proptest! {
         let header = SendHeader { sys_flag: flags & !0xC, ..header(&properties) };
         let _any = single(&header, &body, &context());
         let _any = batch(&header, &body, &context());
+    }
+}
+
+/// A clock that is wrong must not make retention and searches by time wrong; RocketMQ's readers see
+/// what was sent all the same.
+#[test]
+fn an_unlikely_born_timestamp_is_kept_beside_the_record() {
+    let stored = context().store_timestamp_ms;
+    let narrow = TimestampBounds { before_max_ms: 1000, after_max_ms: 10 };
+    let wide = TimestampBounds::default();
+    for (bounds, born, is_admitted) in [
+        (wide, stored, true),
+        (wide, 0, true),
+        (wide, 1, true),
+        (wide, -1, false),
+        (wide, i64::MIN, false),
+        (wide, stored + 3_600_000, true),
+        (wide, stored + 3_600_001, false),
+        (wide, i64::MAX, false),
+        (narrow, stored - 1000, true),
+        (narrow, stored - 1001, false),
+        (narrow, stored + 10, true),
+        (narrow, stored + 11, false),
+    ] {
+        let context = SendContext { timestamps: bounds, ..context() };
+        let header = SendHeader { born_timestamp_ms: born, ..header(SENT) };
+        let record = single(&header, b"hello", &context).unwrap();
+        assert_eq!(record.timestamp_ms, if is_admitted { born } else { stored }, "{born}");
+        let kept = seen(&[record])[0].origin.unwrap().born_timestamp_ms;
+        assert_eq!(kept, (!is_admitted).then_some(born), "{born}");
     }
 }

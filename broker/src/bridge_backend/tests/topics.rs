@@ -1,5 +1,6 @@
 //! Topics and their switches through both protocols' doors.
 
+use duolog_bridge::remoting::message::Message;
 use duolog_bridge::translate::send::{KeySource, Tombstones};
 use duolog_log_core::log::ReadMinimum;
 use duolog_log_core::record::DecodedBatch;
@@ -175,6 +176,43 @@ async fn both_doors_at_once_make_one_topic() {
         let all = usize::try_from(topic.partition_count()).expect("few");
         assert!(seen.iter().all(|count| *count == all), "{seen:?} of {all}");
         assert_eq!(keys(&node, &name).await.len(), 20, "all sends are in its first partition");
+    }
+    node.stop().await;
+}
+
+/// A message from a clock far ahead keeps its born timestamp for RocketMQ; to Kafka's searches and
+/// to retention it is of now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_clock_moves_no_timestamp_of_a_record() {
+    let node = TestNode::start(&[]).await;
+    let client = RemotingClient::new(&node.rocketmq());
+    create(&client, "").await;
+    let before = crate::clock::now_ms();
+    for born in ["9223372036854775807", "-1"] {
+        let fields = [
+            ("a", "p"),
+            ("b", "t"),
+            ("c", "TBW102"),
+            ("d", "4"),
+            ("e", "0"),
+            ("f", "0"),
+            ("g", born),
+            ("h", "0"),
+            ("i", "UNIQ_KEY\u{1}0A\u{2}"),
+        ];
+        assert_eq!(client.call(310, &fields, b"body").await.code, 0, "{born}");
+    }
+    let pulled = client.pull("t", 0, &[]).await;
+    let mut rest = &pulled.body[..];
+    for born in [i64::MAX, -1] {
+        let message = Message::decode(&mut rest).expect("a message");
+        assert_eq!(message.born_timestamp_ms, born);
+    }
+    let reader = node.partition("t", 0).reader().await.expect("a log");
+    let read = reader.read(0, 1 << 20, i64::MAX, ReadMinimum::OneBatch).expect("read");
+    for batch in read.pieces.into_iter().flat_map(SharedBatches::new) {
+        let (header, _) = batch.expect("a batch");
+        assert!((before..=crate::clock::now_ms()).contains(&header.max_timestamp));
     }
     node.stop().await;
 }
