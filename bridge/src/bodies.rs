@@ -5,6 +5,7 @@
 //! for byte as the original writes it.
 
 mod admin;
+mod assignment;
 mod client;
 mod cluster;
 mod config;
@@ -14,6 +15,9 @@ mod stats;
 pub use admin::{
     ConsumeStatsList, QueryConsumeTimeSpanBody, QuerySubscriptionResponseBody, QueueTimeSpan,
     SubscriptionGroupWrapper, TopicsOfBroker,
+};
+pub use assignment::{
+    QueryAssignmentRequestBody, QueryAssignmentResponseBody, SetMessageRequestModeRequestBody,
 };
 pub use client::{CheckClientRequestBody, ConsumerData, HeartbeatData, SubscriptionData};
 pub use cluster::{BrokerData, ClusterInfo, KVTable, QueueData, TopicList, TopicRouteData};

@@ -18,6 +18,7 @@ mod groups;
 mod heartbeat;
 pub(crate) mod instruments;
 mod pull_message;
+mod query_assignment;
 mod query_consumer_offset;
 mod queue_ends;
 mod reply;
@@ -173,6 +174,8 @@ table! {
         now 351 GET_TOPIC_CONFIG => topic_config::handle,
         later 352 GET_SUBSCRIPTIONGROUP_CONFIG => subscription_group::get,
         later 361 LITE_PULL_MESSAGE => pull_message::handle,
+        now 400 QUERY_ASSIGNMENT => query_assignment::query,
+        later 401 SET_MESSAGE_REQUEST_MODE => query_assignment::set_mode,
     }
 }
 

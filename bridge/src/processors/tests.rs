@@ -77,6 +77,8 @@ const DIFFERENCES: &[(&str, Difference)] = &[
     ("time span", Body),
     ("time span, no position", Body),
     ("time span, no field", Instead(1, "the custom field <group> is null")),
+    ("set request mode, pop", Instead(29, "message request mode POP is not supported yet")),
+    ("set request mode, odd", Instead(29, "message request mode ODD is not supported yet")),
     ("delete group, with positions", Instead(1, "the consumer group[g1] is online")),
     ("position after its group is deleted", Body),
     ("heartbeat, empty json", Instead(1, "body: clientID")),

@@ -489,6 +489,28 @@ def administration():
     step("unit subscriptions", NS, 312, {})
     step("unit subscriptions without unit", NS, 313, {})
     step("all group configs", BR, 201, {"groupSeq": "0"})
+    mode = {"topic": "t1", "consumerGroup": "g1", "mode": "PULL", "popShareQueueNum": 0}
+    step("set request mode", BR, 401, {}, json.dumps(mode).encode())
+    step("set request mode, pop", BR, 401, {}, json.dumps(dict(mode, mode="POP")).encode())
+    step("set request mode, retry topic", BR, 401, {},
+         json.dumps(dict(mode, topic="%RETRY%g1")).encode())
+    step("set request mode, odd", BR, 401, {}, json.dumps(dict(mode, mode="ODD")).encode())
+    step("set request mode, pull again", BR, 401, {}, json.dumps(mode).encode())
+    query = {"topic": "t1", "consumerGroup": "g1", "clientId": "c1", "strategyName": "AVG",
+             "messageModel": "CLUSTERING"}
+    step("assignment", BR, 400, {}, json.dumps(query).encode())
+    step("assignment, by circle", BR, 400, {},
+         json.dumps(dict(query, strategyName="AVG_BY_CIRCLE")).encode())
+    step("assignment, odd strategy", BR, 400, {},
+         json.dumps(dict(query, strategyName="ODD")).encode())
+    step("assignment, broadcasting", BR, 400, {},
+         json.dumps(dict(query, messageModel="BROADCASTING")).encode())
+    step("assignment, unknown topic", BR, 400, {},
+         json.dumps(dict(query, topic="nowhere")).encode())
+    step("assignment, unknown group", BR, 400, {},
+         json.dumps(dict(query, consumerGroup="nobody")).encode())
+    step("assignment, unknown client", BR, 400, {},
+         json.dumps(dict(query, clientId="stranger")).encode())
     step("delete group", BR, 207, {"groupName": "made", "cleanOffset": "false"})
     step("delete group, again", BR, 207, {"groupName": "made"})
     step("delete group, with positions", BR, 207, {"groupName": "g1", "cleanOffset": "true"})
