@@ -10,46 +10,43 @@ pub mod deletion;
 mod flusher;
 mod high_watermark;
 pub mod housekeeping;
+mod inbox;
+mod observe;
 mod open;
 mod published;
+mod registry;
 mod round;
 mod task;
 mod timer;
 mod upkeep;
 mod waiters;
 
-use std::collections::VecDeque;
-use std::mem;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use dashmap::DashMap;
-use duolog_log_core::event::{Event, EventKind};
-use duolog_log_core::gate::{GatePoint, GateSubject};
-use duolog_log_core::ids::{LeaderEpoch, NodeId, Offset, TopicId, TopicPartition};
-use duolog_log_core::log::{FlushPoint, LogReader, OpenHint, Shutdown, TailBudget};
-use duolog_log_core::replication::effect::Effect;
+use duolog_log_core::ids::{LeaderEpoch, NodeId, TopicId, TopicPartition};
+use duolog_log_core::log::{LogReader, OpenHint, Shutdown, TailBudget};
 use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::disk::{DiskError, DiskResult};
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::append::{Append, AppendError, AppendResult, Flush, Payload};
 use self::flusher::Flusher;
+use self::inbox::Inbox;
 pub use self::published::Offsets;
 use self::published::Published;
-use self::task::{Command, Next, Owner};
+pub use self::registry::Partitions;
+use self::task::Command;
 use self::timer::Timer;
 pub use self::waiters::Registration;
 use self::waiters::Waiters;
-use crate::clock;
 use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
 use crate::data_dir::DataDir;
-use crate::instruments::{Instruments, Passage};
+use crate::instruments::Instruments;
 use crate::limits::{TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
 use crate::metrics::Metrics;
 
@@ -120,25 +117,6 @@ impl Shared {
     }
 }
 
-/// Commands that wait, and the owner while it has nothing to do.
-#[derive(Debug)]
-struct Inbox {
-    commands: VecDeque<Command>,
-    owner: OwnerPlace,
-}
-
-#[derive(Debug)]
-enum OwnerPlace {
-    /// The log is not open.
-    Closed,
-    /// The log is open and nothing waits.
-    Resting(Box<Owner>),
-    /// A task has it.
-    Running,
-    /// The topic was deleted.
-    Gone,
-}
-
 /// One partition of one topic on this node.
 #[derive(Debug)]
 pub struct Partition {
@@ -154,7 +132,7 @@ pub struct Partition {
     published: Published,
     waiters: Waiters,
     reader: arc_swap::ArcSwapOption<LogReader>,
-    inbox: Mutex<Inbox>,
+    inbox: Inbox,
     room: Arc<Semaphore>,
     was_opened: AtomicBool,
     untouched: AtomicBool,
@@ -178,7 +156,7 @@ impl Partition {
             published: Published::new(shared.leader_epoch()),
             waiters: Waiters::default(),
             reader: arc_swap::ArcSwapOption::empty(),
-            inbox: Mutex::new(Inbox { commands: VecDeque::new(), owner: OwnerPlace::Closed }),
+            inbox: Inbox::new(),
             room: Arc::new(Semaphore::new(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)),
             was_opened: AtomicBool::new(false),
             untouched: AtomicBool::new(!known),
@@ -278,7 +256,7 @@ impl Partition {
 
     /// Whether its topic was deleted.
     pub fn is_gone(&self) -> bool {
-        matches!(self.inbox.lock().owner, OwnerPlace::Gone)
+        self.inbox.is_gone()
     }
 
     fn set_opened(&self) {
@@ -377,7 +355,7 @@ impl Partition {
 
     /// Syncs and closes the log.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AppendError> {
-        if matches!(self.inbox.lock().owner, OwnerPlace::Closed) {
+        if self.inbox.is_closed() {
             return Ok(());
         }
         self.ask(Command::Close).await
@@ -385,15 +363,10 @@ impl Partition {
 
     /// Ends the partition for good, before its folder is renamed.
     pub(crate) async fn delete(self: &Arc<Self>) -> Result<(), AppendError> {
-        {
-            // A log that is not open need not be opened for this.
-            let mut inbox = self.inbox.lock();
-            if matches!(inbox.owner, OwnerPlace::Closed) {
-                inbox.owner = OwnerPlace::Gone;
-                drop(inbox);
-                self.waiters.wake();
-                return Ok(());
-            }
+        // A log that is not open need not be opened for this.
+        if self.inbox.end_if_closed() {
+            self.waiters.wake();
+            return Ok(());
         }
         self.ask(Command::Delete).await
     }
@@ -417,144 +390,6 @@ impl Partition {
         self.command(command(reply));
         answer.await.unwrap_or(Err(AppendError::Stopping))
     }
-
-    /// Puts `command` into the inbox and sees to it that somebody works on it.
-    fn command(self: &Arc<Self>, command: Command) {
-        let mut inbox = self.inbox.lock();
-        if matches!(inbox.owner, OwnerPlace::Gone) {
-            drop(inbox);
-            return command.refuse(&AppendError::Deleted);
-        }
-        if matches!(inbox.owner, OwnerPlace::Closed) && !command.opens() {
-            drop(inbox);
-            return command.refuse(&AppendError::Stopping);
-        }
-        inbox.commands.push_back(command);
-        if matches!(inbox.owner, OwnerPlace::Running) {
-            return;
-        }
-        let owner = match mem::replace(&mut inbox.owner, OwnerPlace::Running) {
-            OwnerPlace::Resting(owner) => Some(owner),
-            OwnerPlace::Closed | OwnerPlace::Running | OwnerPlace::Gone => None,
-        };
-        drop(inbox);
-        self.shared.runtime.spawn(run(self.clone(), owner));
-    }
-
-    fn take_commands(&self) -> Option<VecDeque<Command>> {
-        let mut inbox = self.inbox.lock();
-        (!inbox.commands.is_empty()).then(|| mem::take(&mut inbox.commands))
-    }
-
-    /// Puts the owner away if nothing has come in the meantime.
-    fn rest(&self, owner: Box<Owner>) -> Option<Box<Owner>> {
-        let mut inbox = self.inbox.lock();
-        if inbox.commands.is_empty() {
-            inbox.owner = OwnerPlace::Resting(owner);
-            None
-        } else {
-            Some(owner)
-        }
-    }
-
-    /// Refuses all that waits, and leaves the partition as `place` says.
-    fn leave(&self, place: OwnerPlace, error: &AppendError) {
-        self.reader.store(None);
-        let commands = {
-            let mut inbox = self.inbox.lock();
-            inbox.owner = place;
-            mem::take(&mut inbox.commands)
-        };
-        commands.into_iter().for_each(|command| command.refuse(error));
-        self.waiters.wake();
-    }
-
-    async fn gate(&self, point: GatePoint, offset: i64) -> Passage {
-        let subject = GateSubject {
-            topic: Some(&self.topic),
-            partition: Some(self.index),
-            offset: Some(Offset(offset)),
-            client: None,
-        };
-        self.shared.instruments.pass(point, subject).await
-    }
-
-    /// Whether anybody listens to events.
-    fn is_heard(&self) -> bool {
-        self.shared.instruments.events.is_listening()
-    }
-
-    fn emit(&self, kind: EventKind, offset: Option<i64>, cause: Option<&str>) {
-        self.shared.instruments.events.emit(|| {
-            let mut event = Event::new(kind, clock::now_ms()).at(&self.topic, self.index);
-            event.offset = offset.map(Offset);
-            event.cause = cause.map(Arc::from);
-            event.epoch(self.shared.leader_epoch())
-        });
-    }
-
-    /// Tells what a replica's effect means to those who watch.
-    fn tell(&self, effect: &Effect) {
-        match effect {
-            Effect::LeaderElected { start_offset, .. } => {
-                self.emit(EventKind::LeaderElect, Some(start_offset.0), None);
-            }
-            Effect::HighWatermarkAdvanced { to, .. } => {
-                self.emit(EventKind::HighWatermarkAdvanced, Some(to.0), None);
-            }
-            Effect::LastStableOffsetAdvanced { to, .. } => {
-                self.emit(EventKind::LastStableOffsetAdvanced, Some(to.0), None);
-            }
-            Effect::Truncated { log_end_offset } => {
-                self.emit(EventKind::LogTruncate, Some(log_end_offset.0), None);
-            }
-            // The only replica is the whole ISR, and follows nobody.
-            Effect::ProposeIsr(_) | Effect::IsrChanged { .. } | Effect::RaiseLogStart { .. } => {}
-        }
-    }
-
-    fn count_appended(&self, appended: &duolog_log_core::log::Appended, bytes: usize) {
-        let records = appended.last_offset - appended.base_offset + 1;
-        self.shared.metrics.records_in.add(u64::try_from(records).unwrap_or_default());
-        self.shared.metrics.bytes_in.add(bytes as u64);
-        self.published.add_bytes(bytes as u64);
-        self.emit(EventKind::ProduceAppended, Some(appended.last_offset), None);
-    }
-
-    /// Hands a flush point to the flusher, through the gates when there are any.
-    fn flush(self: &Arc<Self>, point: Box<FlushPoint>) {
-        if self.shared.instruments.gates.is_idle() {
-            return self.shared.flusher.flush(self.clone(), point);
-        }
-        let partition = self.clone();
-        self.shared.runtime.spawn(async move {
-            match partition.gate(GatePoint::FlushBefore, point.offset()).await {
-                Passage::Go => partition.shared.flusher.flush(partition.clone(), point),
-                Passage::Drop => {}
-                Passage::Fail => partition.command(partition.failed_by_gate(point)),
-            }
-        });
-    }
-
-    /// The flusher is done with `point`.
-    fn sync_ended(self: &Arc<Self>, point: Box<FlushPoint>, outcome: Result<(), DiskError>) {
-        if self.shared.instruments.gates.is_idle() {
-            return self.command(Command::SyncEnded(point, outcome));
-        }
-        let partition = self.clone();
-        self.shared.runtime.spawn(async move {
-            match partition.gate(GatePoint::FlushAfter, point.offset()).await {
-                Passage::Go => partition.command(Command::SyncEnded(point, outcome)),
-                Passage::Drop => {}
-                Passage::Fail => partition.command(partition.failed_by_gate(point)),
-            }
-        });
-    }
-
-    fn failed_by_gate(&self, point: Box<FlushPoint>) -> Command {
-        let error = DiskError::new("sync", &self.dir(), std::io::Error::other("failed by a gate"));
-        Command::SyncEnded(point, Err(error))
-    }
 }
 
 /// The folder of a partition.
@@ -566,111 +401,6 @@ fn folder(topic: &str, index: i32) -> String {
 fn room_units(bytes: usize) -> u32 {
     let units = bytes.div_ceil(WAITING_UNIT_BYTES).max(1);
     u32::try_from(units.min(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)).unwrap_or(u32::MAX)
-}
-
-/// The owner's task: works until nothing waits.
-async fn run(partition: Arc<Partition>, owner: Option<Box<Owner>>) {
-    let mut owner = match owner {
-        Some(owner) => owner,
-        None => match open::open(&partition).await {
-            Ok(owner) => owner,
-            Err(error) => return partition.leave(OwnerPlace::Closed, &error),
-        },
-    };
-    loop {
-        if let Some(commands) = partition.take_commands() {
-            match owner.perform(&partition, commands).await {
-                Next::Serve => {}
-                Next::Closed => {
-                    return partition.leave(OwnerPlace::Closed, &AppendError::Stopping);
-                }
-                Next::Gone => return partition.leave(OwnerPlace::Gone, &AppendError::Deleted),
-            }
-        }
-        match partition.rest(owner) {
-            Some(still) => owner = still,
-            None => return,
-        }
-    }
-}
-
-/// Every partition of this node.
-#[derive(Debug)]
-pub struct Partitions {
-    by_topic: DashMap<TopicId, Arc<[Arc<Partition>]>>,
-    metadata: OnceLock<Arc<Partition>>,
-    recovered: AtomicBool,
-    shared: Arc<Shared>,
-}
-
-impl Partitions {
-    /// No partitions yet.
-    pub fn new(shared: Arc<Shared>) -> Self {
-        let (metadata, recovered) = (OnceLock::new(), AtomicBool::new(false));
-        Self { by_topic: DashMap::new(), metadata, recovered, shared }
-    }
-
-    /// What all of them share.
-    pub fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    /// Partition `index` of the topic; `None` when there is none here.
-    pub fn find(&self, topic: TopicId, index: i32) -> Option<Arc<Partition>> {
-        let partitions = self.by_topic.get(&topic)?;
-        partitions.get(usize::try_from(index).ok()?).cloned()
-    }
-
-    /// The partitions of a topic, by their index; `None` when there is no such topic here.
-    pub fn of_topic(&self, topic: TopicId) -> Option<Arc<[Arc<Partition>]>> {
-        self.by_topic.get(&topic).map(|partitions| partitions.clone())
-    }
-
-    /// All partitions of topics, in no order.
-    pub fn all(&self) -> Vec<Arc<Partition>> {
-        self.by_topic.iter().flat_map(|entry| entry.value().to_vec()).collect()
-    }
-
-    /// A topic came, grew, or has other settings.
-    pub fn put_topic(&self, topic: &Topic) {
-        let mut partitions: Vec<_> =
-            self.by_topic.get(&topic.id).map(|entry| entry.value().to_vec()).unwrap_or_default();
-        partitions.iter().for_each(|partition| partition.set_config(&topic.config));
-        let known = partitions.len();
-        if known < topic.numbers.len() {
-            let more = (0..).zip(&topic.numbers).skip(known);
-            partitions.extend(
-                more.map(|(index, number)| {
-                    Partition::new(topic, index, *number, self.shared.clone())
-                }),
-            );
-            self.by_topic.insert(topic.id, partitions.into());
-        }
-    }
-
-    /// A topic went: nobody finds its partitions any more. Returns them, to be ended.
-    pub fn remove_topic(&self, topic: TopicId) -> Vec<Arc<Partition>> {
-        self.by_topic.remove(&topic).map(|(_, partitions)| partitions.to_vec()).unwrap_or_default()
-    }
-
-    /// The partition of the metadata log, which clients do not see.
-    pub fn put_metadata(&self, topic: &Topic) -> Arc<Partition> {
-        self.metadata.get_or_init(|| Partition::new(topic, 0, 0, self.shared.clone())).clone()
-    }
-
-    /// The partition of the metadata log, once it is open.
-    pub fn metadata(&self) -> Option<Arc<Partition>> {
-        self.metadata.get().cloned()
-    }
-
-    /// Whether every log that the last run left was opened and found whole.
-    pub fn is_recovered(&self) -> bool {
-        self.recovered.load(Ordering::Acquire)
-    }
-
-    fn set_recovered(&self) {
-        self.recovered.store(true, Ordering::Release);
-    }
 }
 
 #[cfg(test)]

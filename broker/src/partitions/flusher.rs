@@ -1,15 +1,19 @@
 //! One thread per log directory that makes writes durable, off the threads that serve requests.
 //!
 //! What was appended while one round of syncs ran is in the next: an owner asks for one flush point
-//! at a time, so the more there is to do the more each sync covers.
+//! at a time, so the more there is to do the more each sync covers. With gates armed a flush point
+//! passes them on its way there and back.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use duolog_log_core::gate::GatePoint;
 use duolog_log_core::log::FlushPoint;
 use duolog_log_core::storage::disk::DiskError;
 
 use super::Partition;
+use super::task::Command;
+use crate::instruments::Passage;
 use crate::limits::FLUSHES_WAITING_MAX;
 
 #[derive(Debug)]
@@ -49,5 +53,42 @@ fn run(receiver: &Receiver<Request>) {
     while let Ok(Request { partition, point }) = receiver.recv() {
         let outcome = point.sync();
         partition.sync_ended(point, outcome);
+    }
+}
+
+impl Partition {
+    /// Hands a flush point to the flusher, through the gates when there are any.
+    pub(super) fn flush(self: &Arc<Self>, point: Box<FlushPoint>) {
+        if self.shared.instruments.gates.is_idle() {
+            return self.shared.flusher.flush(self.clone(), point);
+        }
+        let partition = self.clone();
+        self.shared.runtime.spawn(async move {
+            match partition.gate(GatePoint::FlushBefore, point.offset()).await {
+                Passage::Go => partition.shared.flusher.flush(partition.clone(), point),
+                Passage::Drop => {}
+                Passage::Fail => partition.command(partition.failed_by_gate(point)),
+            }
+        });
+    }
+
+    /// The flusher is done with `point`.
+    fn sync_ended(self: &Arc<Self>, point: Box<FlushPoint>, outcome: Result<(), DiskError>) {
+        if self.shared.instruments.gates.is_idle() {
+            return self.command(Command::SyncEnded(point, outcome));
+        }
+        let partition = self.clone();
+        self.shared.runtime.spawn(async move {
+            match partition.gate(GatePoint::FlushAfter, point.offset()).await {
+                Passage::Go => partition.command(Command::SyncEnded(point, outcome)),
+                Passage::Drop => {}
+                Passage::Fail => partition.command(partition.failed_by_gate(point)),
+            }
+        });
+    }
+
+    fn failed_by_gate(&self, point: Box<FlushPoint>) -> Command {
+        let error = DiskError::new("sync", &self.dir(), std::io::Error::other("failed by a gate"));
+        Command::SyncEnded(point, Err(error))
     }
 }

@@ -4,11 +4,6 @@
 //! takes all that waits, performs it, looks again, and leaves the log behind when nothing waits.
 //! So appends that came while one was written are written together, and an idle partition costs no
 //! task.
-//!
-//! ```text
-//! Closed ──command──▶ Running (opens the log) ──inbox empty──▶ Resting ──command──▶ Running …
-//! Running ──Close──▶ Closed        Running ──Delete──▶ Gone
-//! ```
 
 use std::collections::VecDeque;
 use std::mem;
