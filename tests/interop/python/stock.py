@@ -226,11 +226,37 @@ def kafka_topic(bootstrap, name, partitions):
         raise Failure(f"topic {name}: error {error} {answer[at + 4:].decode(errors='replace')}")
 
 
-def remoting(address, code, fields):
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def kafka_record(bootstrap, topic, value):
+    """Produce v7 of one record to partition 0, acks=1; its offset."""
+    now = int(time.time() * 1000)
+    # Attributes, deltas of time and offset, no key, the value (below 64 bytes), no headers.
+    record = bytes([0, 0, 0, 1, 2 * len(value)]) + value + b"\0"
+    checked = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1)
+    checked += bytes([2 * len(record)]) + record
+    batch = struct.pack(">qiibI", 0, 9 + len(checked), -1, 2, crc32c(checked)) + checked
+    name = topic.encode()
+    request = struct.pack(">hhihhhiih", 0, 7, 1, -1, -1, 1, 30_000, 1, len(name)) + name
+    answer = exchange(bootstrap, request + struct.pack(">iii", 1, 0, len(batch)) + batch)
+    error, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
+    if error:
+        raise Failure(f"produce to {topic}: error {error}")
+    return offset
+
+
+def remoting(address, code, fields, body=b""):
     """One remoting request with a JSON header; the answer's header and body."""
     header = json.dumps({"code": code, "language": "JAVA", "version": 513, "opaque": 1, "flag": 0,
                          "serializeTypeCurrentRPC": "JSON", "extFields": fields}).encode()
-    answer = exchange(address, struct.pack(">i", len(header)) + header)
+    answer = exchange(address, struct.pack(">i", len(header)) + header + body)
     (length,) = struct.unpack_from(">i", answer)
     return json.loads(answer[4:4 + length]), answer[4 + length:]
 
