@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use dashmap::DashMap;
-
 use duolog_bridge::processors::SERVED;
 
 use crate::kafka::codec::ApiKey;
@@ -92,11 +90,22 @@ impl Delivered {
 /// The label of every RocketMQ code that is not served.
 const UNSERVED: i32 = -1;
 
+/// One series for each kind of request.
+#[derive(Debug)]
+struct PerKind<const KINDS: usize>([Arc<Series>; KINDS]);
+
+impl<const KINDS: usize> Default for PerKind<KINDS> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Arc::default()))
+    }
+}
+
 /// Everything that is counted on a node.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    kafka: [Arc<Series>; ApiKey::ALL.len()],
-    rocketmq: DashMap<i32, Arc<Series>>,
+    kafka: PerKind<{ ApiKey::ALL.len() }>,
+    /// In the order of `SERVED`; the last one is that of all other codes.
+    rocketmq: PerKind<{ SERVED.len() + 1 }>,
     /// Open connections of each listener's kind.
     pub kafka_connections: AtomicI64,
     /// Open connections to the RocketMQ ports.
@@ -116,17 +125,14 @@ impl Metrics {
     pub fn kafka(&self, key: ApiKey) -> &Arc<Series> {
         let index = ApiKey::ALL.binary_search(&key).unwrap_or_default();
         #[expect(clippy::indexing_slicing, reason = "one series for each key of ALL")]
-        &self.kafka[index]
+        &self.kafka.0[index]
     }
 
     /// The series of a RocketMQ request code; what is not served shares one, so that no client can make series.
-    pub fn rocketmq(&self, code: i32) -> Arc<Series> {
-        let served = SERVED.iter().any(|api| api.code == code);
-        let code = if served { code } else { UNSERVED };
-        match self.rocketmq.get(&code) {
-            Some(series) => series.clone(),
-            None => self.rocketmq.entry(code).or_default().clone(),
-        }
+    pub fn rocketmq(&self, code: i32) -> &Arc<Series> {
+        let served = SERVED.iter().position(|api| api.code == code);
+        #[expect(clippy::indexing_slicing, reason = "one series for each code of SERVED, and one")]
+        &self.rocketmq.0[served.unwrap_or(SERVED.len())]
     }
 
     /// Records that left for consumers of both protocols.
@@ -141,11 +147,11 @@ impl Metrics {
 
     /// Writes the node-wide series as Prometheus text.
     pub fn render(&self, out: &mut String) -> fmt::Result {
-        let kafka = ApiKey::ALL.iter().zip(&self.kafka).map(|(key, series)| {
+        let kafka = ApiKey::ALL.iter().zip(&self.kafka.0).map(|(key, series)| {
             (format!("protocol=\"kafka\",api=\"{}\"", key.name()), series.clone())
         });
-        let mut codes: Vec<_> =
-            self.rocketmq.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
+        let codes = SERVED.iter().map(|api| api.code).chain([UNSERVED]);
+        let mut codes: Vec<_> = codes.zip(self.rocketmq.0.iter().cloned()).collect();
         codes.sort_by_key(|(code, _)| *code);
         let rocketmq = codes
             .into_iter()

@@ -38,7 +38,6 @@ mod update_consumer_offset;
 mod update_topic;
 mod update_topic_list;
 
-use std::future::Future;
 use std::sync::Arc;
 
 pub(crate) use heartbeat::HeartbeatFingerprints;
@@ -89,14 +88,6 @@ pub struct Served {
 /// Pulls: the original serves them at the broker's own door alone.
 pub const NOT_AT_VIP_DOOR: [i32; 2] = [11, 361];
 
-fn later<F, A>(reply: Reply, code: i32, outcome: F) -> BoxFuture<Option<Answer>>
-where
-    F: Future<Output = Result<A, Refusal>> + Send + 'static,
-    A: Into<Answer>,
-{
-    Box::pin(async move { reply.finish(code, outcome.await) })
-}
-
 macro_rules! table {
     ($($door:ident { $($kind:ident $code:literal $name:ident => $handle:path,)* })*) => {
         /// Every request code that is served.
@@ -119,7 +110,13 @@ macro_rules! table {
     };
     (@ now $handle:path) => { Handler::Now($handle) };
     (@ later $handle:path) => {
-        Handler::Later(|call| later(call.reply, call.request.code, $handle(call)))
+        // The handler's future comes into being where it stays: a send's is some KiB.
+        Handler::Later(|call| {
+            Box::pin(async move {
+                let (reply, code) = (call.reply, call.request.code);
+                reply.finish(code, $handle(call).await)
+            })
+        })
     };
 }
 

@@ -111,11 +111,27 @@ impl MessageId {
 impl fmt::Display for MessageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.store_host.ip().to_canonical() {
-            IpAddr::V4(ip) => write!(formatter, "{:08X}", u32::from(ip))?,
-            IpAddr::V6(ip) => write!(formatter, "{:032X}", u128::from(ip))?,
+            IpAddr::V4(ip) => write_hex(formatter, &ip.octets())?,
+            IpAddr::V6(ip) => write_hex(formatter, &ip.octets())?,
         }
-        write!(formatter, "{:08X}{:016X}", self.store_host.port(), self.address.0)
+        write_hex(formatter, &u32::from(self.store_host.port()).to_be_bytes())?;
+        write_hex(formatter, &self.address.0.to_be_bytes())
     }
+}
+
+/// Two upper-case digits for each byte. Every send's answer holds an id, and the formatting of
+/// numbers takes five times as long.
+fn write_hex(formatter: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut text = [0; 32];
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+    let mut written = 0;
+    for (place, digit) in text.iter_mut().zip(digits) {
+        *place = DIGITS.get(usize::from(digit)).copied().unwrap_or(b'0');
+        written += 1;
+    }
+    let text = text.get(..written).unwrap_or_default();
+    formatter.write_str(str::from_utf8(text).unwrap_or_default())
 }
 
 #[cfg(test)]
