@@ -7,6 +7,11 @@ use duolog_broker::config::Config;
 use duolog_broker::config::args::{Cli, Command, ServeArgs};
 use duolog_broker::{explain, serve};
 
+/// A request makes some thirty small allocations and one of 8 KiB, often freed by another thread. The
+/// C library's allocator takes a third of a RocketMQ send's time for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
