@@ -12,8 +12,11 @@ mod read;
 mod topics;
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use duolog_bridge::backend::{
@@ -208,11 +211,12 @@ impl Backend for BridgeBackend {
         let partition = self.find(topic, partition)?;
         let flush = self.flush(durability);
         let bytes = records.as_slice().iter().map(|record| record.payload.len()).sum();
-        // Handed over in the first poll: nothing is awaited before this.
-        let answer = partition
+        // Placed in the first poll: nothing is awaited before this.
+        let placed = partition
             .try_append(Payload::Records(records), bytes, Acks::Leader, flush)
             .map_err(|error| error::of(&partition, &error))?;
-        let answer = answer.await.unwrap_or(Err(AppendError::Stopping));
+        begin_the_others().await;
+        let answer = placed.begin().await.unwrap_or(Err(AppendError::Stopping));
         let appended = answer.map_err(|error| error::of(&partition, &error))?;
         let stored = match flush {
             Flush::Now => self.wait_synced(&partition, appended.last_offset + 1).await?,
@@ -441,6 +445,20 @@ impl Backend for BridgeBackend {
         let put = self.node.controller.put_kv(namespace, key, value).await;
         put.map_err(|error| error::of_controller(key, &error))
     }
+}
+
+/// Pending once. What the connection has read behind this request gets its place in the meantime
+/// and is written with it.
+async fn begin_the_others() {
+    let mut begun = false;
+    poll_fn(|context| {
+        if mem::replace(&mut begun, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl BridgeBackend {

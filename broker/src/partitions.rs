@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use self::append::{Append, AppendError, AppendResult, Flush, Payload};
 use self::flusher::Flusher;
 use self::inbox::Inbox;
+pub use self::inbox::Placed;
 pub use self::published::Offsets;
 use self::published::Published;
 pub use self::registry::Partitions;
@@ -278,8 +279,8 @@ impl Partition {
         }
     }
 
-    /// Puts an append behind those that wait. Resolves once it has its place, which keeps the order
-    /// of calls; the answer comes through what is returned.
+    /// Puts an append behind those that wait and has it written. Resolves once it has its place,
+    /// which keeps the order of calls; the answer comes through what is returned.
     ///
     /// Waits while too much waits already.
     pub async fn append(
@@ -291,17 +292,18 @@ impl Partition {
     ) -> Result<oneshot::Receiver<AppendResult>, AppendError> {
         let room = self.room.clone().acquire_many_owned(room_units(bytes)).await;
         let room = room.map_err(|_| AppendError::Stopping)?;
-        Ok(self.enqueue(payload, acks, flush, room))
+        Ok(self.enqueue(payload, acks, flush, room).begin())
     }
 
-    /// As [`Self::append`], at once. Errors: `Busy` when too much waits already.
+    /// Puts an append behind those that wait, at once; to be begun when the caller has no more to
+    /// put beside it. Errors: `Busy` when too much waits already.
     pub fn try_append(
         self: &Arc<Self>,
         payload: Payload,
         bytes: usize,
         acks: Acks,
         flush: Flush,
-    ) -> Result<oneshot::Receiver<AppendResult>, AppendError> {
+    ) -> Result<Placed, AppendError> {
         let room = self.room.clone().try_acquire_many_owned(room_units(bytes));
         let room = room.map_err(|_| AppendError::Busy)?;
         Ok(self.enqueue(payload, acks, flush, room))
@@ -313,10 +315,10 @@ impl Partition {
         acks: Acks,
         flush: Flush,
         room: OwnedSemaphorePermit,
-    ) -> oneshot::Receiver<AppendResult> {
+    ) -> Placed {
         let (reply, answer) = oneshot::channel();
-        self.command(Command::Append(Append { payload, acks, flush, reply, room }));
-        answer
+        let work = self.place(Command::Append(Append { payload, acks, flush, reply, room }));
+        Placed { work, answer }
     }
 
     /// Raises the log start to `offset`, or to the HW for -1; returns the log start then.

@@ -4,14 +4,19 @@
 //! Closed ──command──▶ Running (opens the log) ──inbox empty──▶ Resting ──command──▶ Running …
 //! Running ──Close──▶ Closed        Running ──Delete──▶ Gone
 //! ```
+//!
+//! Whoever finds the owner at rest takes it along as [`Work`]. A request's thread performs one
+//! round of appends itself, since a hand-over to another thread and back costs more than the
+//! round; whatever else there is to do is a task's, and so is all that came during that round.
 
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
-use super::append::AppendError;
+use super::append::{AppendError, AppendResult};
 use super::task::{Command, Next, Owner};
 use super::{Partition, open};
 
@@ -31,7 +36,7 @@ enum OwnerPlace {
     Closed,
     /// The log is open and nothing waits.
     Resting(Box<Owner>),
-    /// A task has it.
+    /// A task has it, or a request's thread.
     Running,
     /// The topic was deleted.
     Gone,
@@ -63,6 +68,17 @@ impl Inbox {
         closed
     }
 
+    /// The appends at the front.
+    fn take_appends(&self) -> VecDeque<Command> {
+        let mut state = self.0.lock();
+        let is_other = |command: &Command| !matches!(command, Command::Append(_));
+        let others = match state.commands.iter().position(is_other) {
+            Some(first) => state.commands.split_off(first),
+            None => VecDeque::new(),
+        };
+        mem::replace(&mut state.commands, others)
+    }
+
     fn take_commands(&self) -> Option<VecDeque<Command>> {
         let mut state = self.0.lock();
         (!state.commands.is_empty()).then(|| mem::take(&mut state.commands))
@@ -80,28 +96,91 @@ impl Inbox {
     }
 }
 
+/// An append that has its place behind those before it.
+#[derive(Debug)]
+#[must_use = "dropped, it leaves the writing to a task and the answer to nobody"]
+pub struct Placed {
+    pub(super) work: Option<Work>,
+    pub(super) answer: oneshot::Receiver<AppendResult>,
+}
+
+impl Placed {
+    /// Sees to it that it is written, here and now if nobody else is at it, together with all that
+    /// waits by then. The answer comes through what is returned.
+    pub fn begin(self) -> oneshot::Receiver<AppendResult> {
+        if let Some(work) = self.work {
+            work.perform();
+        }
+        self.answer
+    }
+}
+
+/// A partition's owner in the hands of whoever found it at rest, or the duty to open the log.
+/// Dropped, it is left to a task.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// `None` once there is nothing left to do.
+    partition: Option<Arc<Partition>>,
+    /// `None` while the log is closed.
+    owner: Option<Box<Owner>>,
+}
+
+impl Work {
+    /// Writes the appends that wait, on this thread. What has to wait for something (a log that is
+    /// closed, armed gates) and what came in the meantime is left to a task.
+    fn perform(mut self) {
+        let Some(partition) = self.partition.take() else { return };
+        self.owner = match self.owner.take() {
+            Some(mut owner) if partition.shared.instruments.gates.is_idle() => {
+                owner.append_ungated(&partition, partition.inbox.take_appends());
+                match partition.inbox.rest(owner) {
+                    Some(owner) => Some(owner),
+                    None => return,
+                }
+            }
+            owner => owner,
+        };
+        self.partition = Some(partition);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(partition) = self.partition.take() {
+            let runtime = partition.shared.runtime.clone();
+            runtime.spawn(run(partition, self.owner.take()));
+        }
+    }
+}
+
 impl Partition {
-    /// Puts `command` into the inbox and sees to it that somebody works on it.
+    /// Puts `command` into the inbox and has a task work on it.
     pub(super) fn command(self: &Arc<Self>, command: Command) {
+        drop(self.place(command));
+    }
+
+    /// Puts `command` into the inbox; returns the work on it if nobody is at it.
+    pub(super) fn place(self: &Arc<Self>, command: Command) -> Option<Work> {
         let mut state = self.inbox.0.lock();
         if matches!(state.owner, OwnerPlace::Gone) {
             drop(state);
-            return command.refuse(&AppendError::Deleted);
+            command.refuse(&AppendError::Deleted);
+            return None;
         }
         if matches!(state.owner, OwnerPlace::Closed) && !command.opens() {
             drop(state);
-            return command.refuse(&AppendError::Stopping);
+            command.refuse(&AppendError::Stopping);
+            return None;
         }
         state.commands.push_back(command);
         if matches!(state.owner, OwnerPlace::Running) {
-            return;
+            return None;
         }
         let owner = match mem::replace(&mut state.owner, OwnerPlace::Running) {
             OwnerPlace::Resting(owner) => Some(owner),
             OwnerPlace::Closed | OwnerPlace::Running | OwnerPlace::Gone => None,
         };
-        drop(state);
-        self.shared.runtime.spawn(run(self.clone(), owner));
+        Some(Work { partition: Some(self.clone()), owner })
     }
 
     /// Refuses all that waits, and leaves the partition as `place` says.
@@ -142,3 +221,6 @@ async fn run(partition: Arc<Partition>, owner: Option<Box<Owner>>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,8 @@ pub(super) struct Round {
     batch_bytes_max: usize,
     batches: Vec<AppendBatch>,
     parts: Vec<Part>,
-    builder: BatchBuilder,
+    /// The batch that is being gathered.
+    builder: Option<BatchBuilder>,
     gathered: Vec<Waiting>,
 }
 
@@ -68,7 +69,7 @@ impl Round {
             batch_bytes_max: usize::try_from(config.max_message_bytes).unwrap_or_default(),
             batches: Vec::new(),
             parts: Vec::new(),
-            builder: builder(append_time),
+            builder: None,
             gathered: Vec::new(),
         }
     }
@@ -95,17 +96,22 @@ impl Round {
                     let error = AppendError::RecordTooLarge { bytes, maximum };
                     return drop(waiting.reply.send(Err(error)));
                 }
-                if self.builder.size_in_bytes().saturating_add(bytes) > self.batch_bytes_max {
+                let gathered = self.builder.as_ref().map_or(0, BatchBuilder::size_in_bytes);
+                if gathered.saturating_add(bytes) > self.batch_bytes_max {
                     self.seal();
                 }
-                self.gather(records, waiting);
+                self.gather(records, bytes, waiting);
             }
         }
     }
 
-    fn gather(&mut self, records: &[NewRecord], waiting: Waiting) {
+    fn gather(&mut self, records: &[NewRecord], bytes: usize, waiting: Waiting) {
+        let params = BatchParams { append_time: self.append_time, ..BatchParams::default() };
+        // Most batches are one send's: just its room then, for the batch stays in memory a while.
+        let builder =
+            self.builder.get_or_insert_with(|| BatchBuilder::with_capacity(params, bytes));
         for record in records {
-            let added = self.builder.append_encoded(record.timestamp_ms, &record.payload);
+            let added = builder.append_encoded(record.timestamp_ms, &record.payload);
             debug_assert!(added.is_ok(), "the bound excludes batches beyond 2 GiB");
         }
         self.gathered.push(waiting);
@@ -113,10 +119,7 @@ impl Round {
 
     /// Ends the batch that is being gathered.
     fn seal(&mut self) {
-        if self.gathered.is_empty() {
-            return;
-        }
-        let builder = mem::replace(&mut self.builder, builder(self.append_time));
+        let Some(builder) = self.builder.take() else { return };
         let waiting = mem::take(&mut self.gathered);
         match builder.finish_uncompressed() {
             Ok(bytes) => self.push(bytes, AppendOrigin::Client, waiting),
@@ -138,10 +141,6 @@ impl Round {
         self.seal();
         (self.batches, self.parts)
     }
-}
-
-fn builder(append_time: Option<i64>) -> BatchBuilder {
-    BatchBuilder::new(BatchParams { append_time, ..BatchParams::default() })
 }
 
 /// An upper bound of what `records` add to a batch.

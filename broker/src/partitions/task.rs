@@ -1,9 +1,9 @@
 //! The owner of one partition: the only one that writes its log.
 //!
-//! It is a task only while there is work. Whoever puts a command into an empty inbox starts it; it
-//! takes all that waits, performs it, looks again, and leaves the log behind when nothing waits.
-//! So appends that came while one was written are written together, and an idle partition costs no
-//! task.
+//! It works only while there is something to do, as a task or for one round on the thread of
+//! whoever put an append into the empty inbox ([`super::inbox`]): it takes all that waits, performs
+//! it, looks again, and leaves the log behind when nothing waits. So appends that came while one
+//! was written are written together, and an idle partition costs no task.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -106,6 +106,14 @@ struct Pending {
     reply: oneshot::Sender<AppendResult>,
 }
 
+/// What the log says to one round of appends.
+struct Written {
+    results: Vec<Result<duolog_log_core::log::Appended, LogError>>,
+    parts: Vec<Part>,
+    epoch: LeaderEpoch,
+    now_ms: i64,
+}
+
 /// The log with all that belongs to writing it.
 #[derive(Debug)]
 pub(super) struct Owner {
@@ -151,7 +159,7 @@ impl Owner {
                 continue;
             }
             match command {
-                Command::Append(append) => appends.push(append),
+                append @ Command::Append(_) => appends.push(append),
                 other => {
                     self.append(partition, mem::take(&mut appends)).await;
                     next = self.perform_one(partition, other);
@@ -193,22 +201,49 @@ impl Owner {
     }
 
     /// Writes `appends` as few batches as can be, in one go, and answers or keeps them.
-    async fn append(&mut self, partition: &Arc<Partition>, appends: Vec<Append>) {
+    async fn append(&mut self, partition: &Arc<Partition>, appends: Vec<Command>) {
         if appends.is_empty() {
             return;
         }
         let at = self.log.log_end_offset();
-        let refusal = match partition.gate(GatePoint::ProduceAppendBefore, at).await {
-            Passage::Go => self.failed.clone().map(|text| LogError::Storage(text).into()),
-            Passage::Drop | Passage::Fail => Some(AppendError::Gate),
-        };
-        if let Some(error) = refusal {
-            appends.into_iter().for_each(|append| drop(append.reply.send(Err(error.clone()))));
-            return;
+        match partition.gate(GatePoint::ProduceAppendBefore, at).await {
+            Passage::Go => {}
+            Passage::Drop | Passage::Fail => {
+                return appends.into_iter().for_each(|append| append.refuse(&AppendError::Gate));
+            }
         }
-        let now_ms = clock::now_ms();
-        let mut round = Round::new(&partition.config(), now_ms);
+        let Some(written) = self.write(partition, appends) else { return };
+        // Whatever the gate says, the records are in the log now.
+        let _ = partition.gate(GatePoint::ProduceAppendAfter, at).await;
+        self.take_in(partition, written);
+    }
+
+    /// As [`Self::append`] while no gate is armed: waits for nothing.
+    pub(super) fn append_ungated(
+        &mut self,
+        partition: &Arc<Partition>,
+        appends: impl IntoIterator<Item = Command>,
+    ) {
+        if let Some(written) = self.write(partition, appends) {
+            self.take_in(partition, written);
+        }
+    }
+
+    /// Puts the batches of `appends` into the log; `None` when the disk takes no more.
+    fn write(
+        &mut self,
+        partition: &Partition,
+        appends: impl IntoIterator<Item = Command>,
+    ) -> Option<Written> {
+        if let Some(text) = &self.failed {
+            let error = LogError::Storage(text.clone()).into();
+            appends.into_iter().for_each(|append| append.refuse(&error));
+            return None;
+        }
+        let (at, now_ms) = (self.log.log_end_offset(), clock::now_ms());
+        let mut round = Round::new(&partition.config.load(), now_ms);
         for append in appends {
+            let Command::Append(append) = append else { continue };
             match self.replica.admit(append.acks) {
                 Ok(()) => round.add(append),
                 Err(error) => drop(append.reply.send(Err(error.into()))),
@@ -221,8 +256,12 @@ impl Owner {
         if segments.is_some_and(|before| self.log.reader().segment_count() > before) {
             partition.emit(EventKind::LogRoll, Some(at), None);
         }
-        // Whatever the gate says, the records are in the log now.
-        let _ = partition.gate(GatePoint::ProduceAppendAfter, at).await;
+        Some(Written { results, parts, epoch, now_ms })
+    }
+
+    /// Answers or keeps what a round has written, and sees to its way to the disk.
+    fn take_in(&mut self, partition: &Arc<Partition>, written: Written) {
+        let Written { results, parts, epoch, now_ms } = written;
         let mut flush = Flush::Topic;
         for (result, part) in results.into_iter().zip(parts) {
             flush = part.waiting.iter().map(|waiting| waiting.flush).fold(flush, Flush::sooner);
@@ -274,7 +313,7 @@ impl Owner {
 
     /// Lets the replica know how far the log is, publishes what follows, answers who waited.
     pub(super) fn advance(&mut self, partition: &Arc<Partition>) {
-        let log_end_offset = if partition.config().flush_messages == 1 {
+        let log_end_offset = if partition.config.load().flush_messages == 1 {
             // Nothing is shown to anybody before it is on disk (UnifiedLog.append flushes first).
             self.log.recovery_point().max(self.replica.log_end_offset().0)
         } else {
@@ -342,12 +381,12 @@ impl Owner {
     }
 
     fn flush_as_needed(&mut self, partition: &Arc<Partition>, flush: Flush, now_ms: i64) {
-        let config = partition.config();
         let log_end_offset = self.log.log_end_offset();
         let unsynced = log_end_offset.saturating_sub(self.log.recovery_point());
         if unsynced <= 0 {
             return;
         }
+        let config = partition.config.load();
         let within = match flush {
             Flush::Now => 0,
             Flush::Within(ms) => ms.min(config.flush_ms),

@@ -90,10 +90,11 @@ struct Connection {
 impl Connection {
     async fn run(mut self, mut frames: Frames, idle: Duration) -> Result<(), CloseReason> {
         let stopping = self.node.stopping.clone();
+        let stopped = stopping.cancelled();
         let mut running: Option<(Running, ApiTimer)> = None;
         let mut active = Instant::now();
         let alarm = sleep_until(active + idle);
-        tokio::pin!(alarm);
+        tokio::pin!(alarm, stopped);
         loop {
             if self.write_ready().await? {
                 active = Instant::now();
@@ -113,7 +114,7 @@ impl Connection {
                     active = Instant::now();
                     running = Some(self.begin(frame)?);
                 }
-                () = stopping.cancelled(), if running.is_none() && self.in_flight.is_empty() => {
+                () = &mut stopped, if running.is_none() && self.in_flight.is_empty() => {
                     return Err(CloseReason::Stopping);
                 }
                 () = &mut alarm => {

@@ -1,8 +1,12 @@
 //! Reading from a socket into a buffer that exists only while bytes are under way.
 
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
+use std::task::Poll;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
+use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 
 /// First read of a frame: most requests fit.
@@ -42,7 +46,10 @@ impl ReadBuffer {
         }
     }
 
-    /// Reads what there is, of which at least `wanted` bytes are hoped for. May be cancelled.
+    /// Reads what there is, at most `wanted` bytes. May be cancelled.
+    ///
+    /// A read that was not filled has emptied the socket; the next one waits for news of it
+    /// instead of asking in vain.
     pub async fn read(&mut self, wanted: usize) -> io::Result<Input> {
         loop {
             if self.bytes.is_empty() {
@@ -50,13 +57,21 @@ impl ReadBuffer {
                 self.socket.readable().await?;
             }
             let received = self.bytes.len();
-            self.bytes.reserve(wanted.min(RESERVE_BYTES_MAX.max(received)));
-            match self.socket.try_read_buf(&mut self.bytes) {
+            let wanted = wanted.min(RESERVE_BYTES_MAX.max(received));
+            self.bytes.reserve(wanted);
+            // Not more than is wanted, though there may be room: what comes behind a frame would
+            // share its memory and keep the frame from being taken over as it lies.
+            let mut room = (&mut self.bytes).limit(wanted);
+            let mut read = pin!(self.socket.read_buf(&mut room));
+            let outcome = match poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
+                Poll::Ready(outcome) => outcome,
+                // False news: no memory is held while waiting for true ones.
+                Poll::Pending if received == 0 => continue,
+                Poll::Pending => read.await,
+            };
+            match outcome {
                 Ok(0) => return Ok(Input::End),
                 Ok(_) => return Ok(Input::Bytes),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.readable().await?;
-                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -1,19 +1,21 @@
 //! One RocketMQ connection: requests begin in the order they come, answers leave as they are ready.
 //!
 //! What is answered while the socket's bytes are taken apart leaves in one write. A request that
-//! waits is polled once before the next one begins, which keeps one connection's sends in order;
-//! from then on it is on its own, and its opaque number joins answer and request.
+//! waits is polled once before the next one begins, which keeps one connection's sends in order,
+//! and again once all that was read has begun, so that its sends to one queue are written
+//! together; from then on it is on its own, and its opaque number joins answer and request.
 
 use std::fmt::Display;
 use std::future::{Future, poll_fn};
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use duolog_bridge::backend::Backend;
-use duolog_bridge::dispatch::{Answer, Dispatched, Dispatcher};
+use duolog_bridge::dispatch::{Answer, BoxFuture, Dispatched, Dispatcher};
 use duolog_bridge::remoting::{Decoder, EncodeError, FrameError, RemotingCommand, SegmentedOut};
 use duolog_bridge::session::{Door, Session};
 use duolog_log_core::event::Protocol;
@@ -32,6 +34,9 @@ use crate::metrics::{ApiTimer, Metrics};
 
 /// How long a connection may take to answer what it owes once the node stops.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// First piece of what is written: answers to some sends fit.
+const FIRST_WRITE_BYTES: usize = 1024;
 
 /// Why a connection was closed by this side.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +73,28 @@ pub struct Entrance<B> {
     pub stopping: CancellationToken,
 }
 
-type Waiting = Pin<Box<dyn Future<Output = (Option<Answer>, ApiTimer)> + Send>>;
+/// A request that has begun and is not answered.
+struct Waiting {
+    later: BoxFuture<Option<Answer>>,
+    /// `None` once it is answered.
+    timer: Option<ApiTimer>,
+}
+
+impl Future for Waiting {
+    type Output = (Option<Answer>, ApiTimer);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let Poll::Ready(answer) = self.later.as_mut().poll(context) else { return Poll::Pending };
+        self.timer.take().map_or(Poll::Pending, |timer| Poll::Ready((answer, timer)))
+    }
+}
+
+/// Whether whole requests may be left in what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    More,
+}
 
 /// Serves a connection until either side ends it.
 pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: SocketAddr) {
@@ -85,6 +111,7 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
         input: ReadBuffer::new(read),
         write,
         out: SegmentedOut::default(),
+        begun: Vec::new(),
         waiting: FuturesUnordered::new(),
         active: Instant::now(),
     };
@@ -105,6 +132,8 @@ struct Connection<'a, B> {
     write: OwnedWriteHalf,
     /// Answers that are not written yet.
     out: SegmentedOut,
+    /// Requests of what is being taken apart; empty whenever the connection waits.
+    begun: Vec<Waiting>,
     waiting: FuturesUnordered<Waiting>,
     /// When something was last read or written.
     active: Instant,
@@ -115,12 +144,13 @@ impl<B: Backend> Connection<'_, B> {
         mut self,
         mut notices: mpsc::Receiver<RemotingCommand>,
     ) -> Result<(), CloseReason> {
-        let idle = self.entrance.idle;
+        let (entrance, idle) = (self.entrance, self.entrance.idle);
         let alarm = sleep_until(self.active + idle);
-        tokio::pin!(alarm);
+        let stopped = entrance.stopping.cancelled();
+        tokio::pin!(alarm, stopped);
         let mut stopping = false;
         loop {
-            if !stopping && self.entrance.stopping.is_cancelled() {
+            if !stopping && entrance.stopping.is_cancelled() {
                 stopping = true;
                 alarm.as_mut().reset(Instant::now() + DRAIN_LIMIT);
             }
@@ -142,7 +172,7 @@ impl<B: Backend> Connection<'_, B> {
                     }
                     self.active = Instant::now();
                 }
-                () = self.entrance.stopping.cancelled(), if !stopping => {}
+                () = &mut stopped, if !stopping => {}
                 () = self.session.close_requested() => return Err(CloseReason::Expired),
                 () = &mut alarm => {
                     if stopping {
@@ -157,45 +187,63 @@ impl<B: Backend> Connection<'_, B> {
         }
     }
 
-    /// Begins every request that is whole; returns how many bytes the next one lacks.
+    /// Begins every request that is whole; returns how many bytes to read next.
     async fn dispatch_all(&mut self) -> Result<usize, CloseReason> {
-        let decoder = Decoder::default();
-        while self.waiting.len() < REMOTING_IN_FLIGHT_MAX {
-            let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
-            self.input.release();
-            self.begin(request).await?;
-            if self.out.len() >= REMOTING_OUT_BYTES {
-                self.flush().await?;
-            }
+        while poll_fn(|context| Poll::Ready(self.dispatch_some(context))).await? == Left::More {
+            self.flush().await?;
         }
         let held = self.input.bytes.len();
         let announced = self.input.bytes.first_chunk().map(|field| i32::from_be_bytes(*field));
         let total = announced.and_then(|length| usize::try_from(length).ok());
-        Ok(total.map_or(FIRST_READ_BYTES, |total| (total + 4).saturating_sub(held).max(1)))
+        Ok(total.map_or(0, |total| (total + 4).saturating_sub(held)).max(FIRST_READ_BYTES))
     }
 
-    async fn begin(&mut self, request: RemotingCommand) -> Result<(), CloseReason> {
+    /// Begins requests that are whole, as long as the answers are not too many to be kept, then goes
+    /// on with those that are not answered. Between the two nothing is awaited: what has its place in
+    /// a partition and is not written yet holds up others there.
+    fn dispatch_some(&mut self, context: &mut task::Context<'_>) -> Result<Left, CloseReason> {
+        let decoder = Decoder::default();
+        let mut left = Left::Nothing;
+        while self.waiting.len() + self.begun.len() < REMOTING_IN_FLIGHT_MAX {
+            let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
+            self.input.release();
+            self.begin(request)?;
+            if self.out.len() >= REMOTING_OUT_BYTES {
+                left = Left::More;
+                break;
+            }
+        }
+        let mut begun = mem::take(&mut self.begun);
+        for mut waiting in begun.drain(..) {
+            match Pin::new(&mut waiting).poll(context) {
+                Poll::Ready((answer, timer)) => self.answer(answer, timer)?,
+                Poll::Pending => self.waiting.push(waiting),
+            }
+        }
+        self.begun = begun;
+        Ok(left)
+    }
+
+    fn begin(&mut self, request: RemotingCommand) -> Result<(), CloseReason> {
         let timer = self.entrance.metrics.rocketmq(request.code).start(request.body.len());
         let mut later = match self.entrance.dispatcher.dispatch(self.session, request) {
             Dispatched::Now(answer) => return self.answer(answer, timer),
             Dispatched::Later(later) => later,
         };
-        let first = poll_fn(|context| {
-            Poll::Ready(match later.as_mut().poll(context) {
-                Poll::Ready(answer) => Some(answer),
-                Poll::Pending => None,
-            })
-        });
-        match first.await {
-            Some(answer) => self.answer(answer, timer),
-            None => {
-                self.waiting.push(Box::pin(async move { (later.await, timer) }));
+        // It need not wake anybody: it is polled again as soon as all has begun.
+        match later.as_mut().poll(&mut task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => self.answer(answer, timer),
+            Poll::Pending => {
+                self.begun.push(Waiting { later, timer: Some(timer) });
                 Ok(())
             }
         }
     }
 
     fn answer(&mut self, answer: Option<Answer>, timer: ApiTimer) -> Result<(), CloseReason> {
+        if self.out.is_empty() {
+            self.out = SegmentedOut::with_capacity(FIRST_WRITE_BYTES);
+        }
         let before = self.out.len();
         if let Some(answer) = answer {
             answer.encode(&mut self.out)?;
@@ -222,7 +270,7 @@ impl<B: Backend> Connection<'_, B> {
             return Ok(());
         }
         let idle = self.entrance.idle;
-        let mut segments = std::mem::take(&mut self.out).into_segments();
+        let mut segments = mem::take(&mut self.out).into_segments();
         tokio::select! {
             biased;
             written = write_segments(&mut self.write, segments.make_contiguous()) => written?,

@@ -239,7 +239,8 @@ async fn plant_as(partition: &Arc<Partition>, bytes: BytesMut, origin: AppendOri
         bytes,
         origin,
     };
-    let answer = partition.try_append(payload, 1, Acks::Leader, Flush::Topic).expect("room");
+    let answer =
+        partition.try_append(payload, 1, Acks::Leader, Flush::Topic).expect("room").begin();
     let appended = tokio::time::timeout(LIMIT, answer).await.expect("in time");
     appended.expect("an answer").expect("appended").base_offset
 }

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use duolog_bridge::backend::Backend;
 use duolog_bridge::dispatch::Dispatcher;
-use duolog_log_core::record::BatchParams;
+use duolog_bridge::remoting::{Decoder, SegmentedOut};
+use duolog_log_core::log::ReadMinimum;
+use duolog_log_core::record::{BatchParams, SharedBatches};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::limits::REMOTING_IN_FLIGHT_MAX;
 use crate::testing::rocketmq::{RemotingSocket, plant, pull_fields, request, tagged_batch};
@@ -203,5 +207,59 @@ async fn a_client_without_heartbeats_is_closed_and_the_others_are_told() {
     let both = async { tokio::join!(lives, pulls) };
     tokio::time::timeout(LIMIT, both).await.expect("closed, and told");
     eventually("only one is left", || dispatcher.sessions().len() == 1).await;
+    node.stop().await;
+}
+
+fn send(opaque: i32) -> Bytes {
+    let fields = [
+        ("a", "producers"),
+        ("b", "t"),
+        ("c", "TBW102"),
+        ("d", "4"),
+        ("e", "0"),
+        ("f", "0"),
+        ("g", "1"),
+        ("h", "0"),
+    ];
+    let mut send = request(310, &fields, format!("message {opaque}").as_bytes());
+    send.opaque = opaque;
+    let mut out = SegmentedOut::default();
+    send.encode(&mut out).expect("encodable");
+    out.into_bytes()
+}
+
+/// The offset that each of so many answers tells, by its opaque number.
+async fn offsets(socket: &mut TcpStream, count: usize) -> Vec<(i32, i64)> {
+    let (decoder, mut buffer, mut offsets) = (Decoder::default(), BytesMut::new(), Vec::new());
+    while offsets.len() < count {
+        let read = tokio::time::timeout(LIMIT, socket.read_buf(&mut buffer));
+        assert_ne!(read.await.expect("in time").expect("a connection"), 0, "closed");
+        while let Some(answer) = decoder.decode(&mut buffer).expect("frames") {
+            assert_eq!(answer.code, 0, "{:?}", answer.remark);
+            offsets.push((answer.opaque, answer.field("queueOffset").expect("an offset")));
+        }
+    }
+    offsets.sort_unstable();
+    offsets
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sends_that_come_together_are_written_together_in_their_order() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut socket = TcpStream::connect(address).await.expect("listening");
+    socket.write_all(&send(0)).await.expect("the node reads");
+    assert_eq!(offsets(&mut socket, 1).await, [(0, 0)]);
+    let together: Vec<u8> = (1..=5).flat_map(send).collect();
+    socket.write_all(&together).await.expect("the node reads");
+    assert_eq!(offsets(&mut socket, 5).await, [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]);
+
+    let reader = node.partition("t", 0).reader().await.expect("a sound log");
+    let read = reader.read(0, 1 << 20, 6, ReadMinimum::OneBatch).expect("readable");
+    let batches = read.pieces.into_iter().flat_map(SharedBatches::new);
+    let counts: Vec<i32> = batches.map(|batch| batch.expect("whole").0.record_count).collect();
+    assert_eq!(counts, [1, 5], "one batch of what one read brought");
     node.stop().await;
 }
