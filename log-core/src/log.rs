@@ -11,14 +11,14 @@ use std::sync::Arc;
 use crate::ids::LeaderEpoch;
 use crate::producers::Producers;
 use crate::replication::epochs::LeaderEpochs;
-use crate::storage::checkpoint::{self, Durability};
-use crate::storage::disk::{Disk, DiskError, DiskErrorKind};
+use crate::storage::disk::Disk;
 use crate::storage::segment::Segment;
 
 mod active;
 mod append;
 mod append_time;
 pub mod config;
+mod epoch_file;
 pub mod error;
 mod flush;
 mod marker;
@@ -46,6 +46,7 @@ pub use retention::Retained;
 pub use tail::TailBudget;
 
 use active::Active;
+use epoch_file::EpochFile;
 use retention::Deletion;
 use tail::{ChunksChanged, TailWriter};
 use view::{Shared, ViewParts};
@@ -77,11 +78,13 @@ pub struct Log {
     unsynced_snapshots: Vec<i64>,
     /// Changes of names in the folder since it was last synced.
     names_changed: u64,
-    /// Whether a power cut may lose the folder itself: the one above it is synced by the first flush,
-    /// not by the opening of each log.
+    /// Whether the folder itself is a name that may not be synced yet.
     folder_is_new: bool,
-    /// Changes of the leader epochs since they were last synced.
+    /// Changes of the leader epochs since the log was opened.
     epochs_changed: u64,
+    /// Of these, how many are in the file and synced.
+    epochs_synced: u64,
+    epoch_file: Arc<EpochFile>,
     last_flush_ms: i64,
     first_unflushed_ms: Option<i64>,
     deletions: Vec<Deletion>,
@@ -207,14 +210,15 @@ impl Log {
         if self.log_end > self.log_start {
             self.write_snapshot(self.log_end)?;
         }
-        self.epochs_changed();
         self.flush(now_ms)?;
         self.close();
         Ok(())
     }
 
-    /// Lets go of the files without writing anything; readers get `Closed`.
+    /// Lets go of the files without writing anything; readers get `Closed`. A flush that is under way
+    /// writes no file from then on.
     pub fn close(&mut self) {
+        self.epoch_file.close();
         self.health = Health::Closed;
         self.tail.clear();
         self.shared.close();
@@ -242,29 +246,9 @@ impl Log {
     }
 
     /// Refuses writes from now on; see [`LogError::Storage`].
-    fn fail(&mut self, error: &DiskError) {
+    fn fail(&mut self, error: &dyn std::error::Error) {
         tracing::debug!(%error, partition = %self.identity.partition, "log takes no more writes");
         self.health = Health::Failed(error.to_string());
-    }
-
-    /// Writes the leader epochs; durable at the next flush.
-    ///
-    /// A write that fails is made good by that flush; until then a crash finds the epochs in the
-    /// batches, which are scanned from the recovery point on.
-    fn epochs_changed(&mut self) {
-        self.epochs_changed += 1;
-        let written = checkpoint::write_leader_epochs(
-            &*self.disk,
-            &self.dir,
-            &self.epochs,
-            Durability::Unsynced,
-        );
-        if let Err(error) = written
-            && !matches!(error.kind, DiskErrorKind::Full | DiskErrorKind::OutOfFiles)
-        {
-            tracing::debug!(%error, "leader epochs are not written yet");
-        }
-        self.names_changed += 1;
     }
 
     fn view_parts(&self) -> ViewParts {

@@ -12,7 +12,7 @@ use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, DiskResult, OpenMode};
 use crate::storage::growing::GrowingList;
 use crate::storage::index::{Entry, OffsetEntry, TimeEntry, encode_all};
-use crate::storage::names::FileKind;
+use crate::storage::names::{FileKind, SegmentPaths};
 use crate::storage::segment::{GrowingIndexes, LogHeads, Segment, SegmentParts};
 use crate::storage::side_file;
 use crate::storage::sparse::SparseIndexer;
@@ -47,7 +47,8 @@ pub(super) struct WrittenEntries {
 }
 
 impl Active {
-    /// Creates the files of an empty segment, replacing leftovers of the same name.
+    /// Creates the files of an empty segment, replacing leftovers of the same name. On an error none
+    /// of them is left.
     pub(super) fn create(
         disk: &Arc<dyn Disk>,
         dir: &Arc<Path>,
@@ -56,16 +57,17 @@ impl Active {
         now_ms: i64,
     ) -> DiskResult<Self> {
         let interval = config.index_interval_bytes;
-        let parts = SegmentParts::open(disk, dir, base_offset, interval, OpenMode::CreateEmpty)?;
-        for kind in [FileKind::OffsetIndex, FileKind::TimeIndex] {
-            disk.open(&parts.paths.of(kind), OpenMode::CreateEmpty)?;
-        }
-        for kind in [FileKind::TxnIndex, FileKind::AppendTimeIndex, FileKind::TagIndex] {
-            match disk.remove(&parts.paths.of(kind)) {
-                Err(error) if !error.is_not_found() => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-        }
+        let paths = SegmentPaths::new(Arc::clone(dir), base_offset);
+        remove_files(&**disk, &paths)?;
+        // The log file last: a start takes every log file for a segment, and removes indexes
+        // without one.
+        let created = create_indexes(&**disk, &paths).and_then(|()| {
+            SegmentParts::open(disk, dir, base_offset, interval, OpenMode::CreateEmpty)
+        });
+        let parts = created.inspect_err(|_| {
+            // What cannot be removed either is known for a stray by its emptiness.
+            _ = remove_files(&**disk, &paths);
+        })?;
         Ok(Self {
             segment: Arc::new(Segment::growing(parts, GrowingIndexes::new(base_offset))),
             indexer: SparseIndexer::new(base_offset, interval),
@@ -263,6 +265,28 @@ impl Active {
         written.append_times_crc = crc;
         Ok(())
     }
+}
+
+/// Removes the files of a segment, the log file first; the snapshot of the same offset stays.
+fn remove_files(disk: &dyn Disk, paths: &SegmentPaths) -> DiskResult<()> {
+    let others = FileKind::ALL.into_iter().filter(|kind| *kind != FileKind::Log);
+    for kind in [FileKind::Log].into_iter().chain(others) {
+        if kind == FileKind::Snapshot {
+            continue;
+        }
+        match disk.remove(&paths.of(kind)) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn create_indexes(disk: &dyn Disk, paths: &SegmentPaths) -> DiskResult<()> {
+    for kind in [FileKind::OffsetIndex, FileKind::TimeIndex] {
+        disk.open(&paths.of(kind), OpenMode::CreateEmpty)?;
+    }
+    Ok(())
 }
 
 /// Appends the entries behind the first `written` to their file.

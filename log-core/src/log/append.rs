@@ -316,7 +316,7 @@ impl Log {
         self.active.segment.set_size(position);
         self.log_end = end_offset;
         if epochs_changed {
-            self.epochs_changed();
+            self.epochs_changed += 1;
         }
         match chunks_changed {
             _ if epochs_changed => self.publish(),

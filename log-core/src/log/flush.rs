@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::epoch_file::EpochFile;
 use super::{Log, LogError};
 use crate::replication::epochs::LeaderEpochs;
-use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, DiskError, DiskFile, OpenMode};
 use crate::storage::names::{FileKind, SegmentPaths};
 use crate::storage::segment::Segment;
@@ -24,6 +24,8 @@ pub struct FlushPoint {
     others: Vec<PathBuf>,
     /// Written anew and synced, when they changed.
     epochs: Option<LeaderEpochs>,
+    /// Also tells whose flush point this is.
+    epoch_file: Arc<EpochFile>,
     /// Where the log's own folder is a new name.
     parent: Option<PathBuf>,
     covered: Covered,
@@ -34,6 +36,7 @@ pub struct FlushPoint {
 struct Covered {
     generation: u64,
     names_changed: u64,
+    /// Changes since the log was opened.
     epochs_changed: u64,
     sealed: usize,
     snapshots: usize,
@@ -66,7 +69,7 @@ impl FlushPoint {
             }
         }
         if let Some(epochs) = &self.epochs {
-            checkpoint::write_leader_epochs(&*self.disk, &self.dir, epochs, Durability::Synced)?;
+            self.epoch_file.write(&*self.disk, &self.dir, epochs, self.covered.epochs_changed)?;
         }
         if self.covered.names_changed > 0 {
             self.disk.sync_dir(&self.dir)?;
@@ -84,7 +87,8 @@ impl Log {
     /// Errors: `StorageFull`, `Storage` when index entries cannot be written first.
     pub fn flush_point(&mut self) -> Result<Option<FlushPoint>, LogError> {
         self.check_writable()?;
-        if self.log_end == self.recovery_point && self.names_changed == 0 {
+        let epochs_wait = self.epochs_changed > self.epochs_synced;
+        if self.log_end == self.recovery_point && self.names_changed == 0 && !epochs_wait {
             return Ok(None);
         }
         self.active.write_indexes(&*self.disk)?;
@@ -112,7 +116,8 @@ impl Log {
             dir: Arc::clone(&self.dir),
             logs,
             others,
-            epochs: (self.epochs_changed > 0).then(|| self.epochs.clone()),
+            epochs: epochs_wait.then(|| self.epochs.clone()),
+            epoch_file: Arc::clone(&self.epoch_file),
             parent: self.dir.parent().filter(|_| self.folder_is_new).map(Path::to_owned),
             covered: Covered {
                 generation: self.shared.generation(),
@@ -124,18 +129,25 @@ impl Log {
         }))
     }
 
+    /// Whether this log gave out `point` since it was opened; one of an earlier opening says
+    /// nothing about this one.
+    #[must_use]
+    pub fn has_issued(&self, point: &FlushPoint) -> bool {
+        Arc::ptr_eq(&point.epoch_file, &self.epoch_file)
+    }
+
     /// Takes note that [`FlushPoint::sync`] succeeded. A flush from before a truncation says
-    /// nothing about what was written after it.
+    /// nothing about what was written after it, nor does one that [`Self::has_issued`] denies.
     pub fn mark_synced(&mut self, point: &FlushPoint, now_ms: i64) {
         let covered = &point.covered;
-        if covered.generation != self.shared.generation() {
+        if !self.has_issued(point) || covered.generation != self.shared.generation() {
             return;
         }
         self.recovery_point = self.recovery_point.max(point.offset);
         self.unsynced.drain(..covered.sealed.min(self.unsynced.len()));
         self.unsynced_snapshots.drain(..covered.snapshots.min(self.unsynced_snapshots.len()));
         self.names_changed = self.names_changed.saturating_sub(covered.names_changed);
-        self.epochs_changed = self.epochs_changed.saturating_sub(covered.epochs_changed);
+        self.epochs_synced = self.epochs_synced.max(covered.epochs_changed);
         self.folder_is_new &= point.parent.is_none();
         self.last_flush_ms = now_ms;
         self.first_unflushed_ms = (self.log_end > self.recovery_point).then_some(now_ms);

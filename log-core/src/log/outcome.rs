@@ -101,7 +101,8 @@ pub struct RecoveryReport {
     pub bytes_scanned: u64,
     /// Bytes cut off behind the last whole batch.
     pub bytes_truncated: u64,
-    /// Segments dropped because one before them was corrupt or ended early.
+    /// Segments dropped because one before them was corrupt or ended early, or because they hold
+    /// nothing and others follow: what a roll that failed left behind.
     pub segments_dropped: usize,
     /// Index files (offset, time, transaction, append time, tags) made anew.
     pub indexes_rebuilt: usize,

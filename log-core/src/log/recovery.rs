@@ -2,9 +2,11 @@
 //!
 //! After a clean stop everything is trusted and nothing is scanned. After any other stop:
 //!
-//! 1. leftovers of deletions and unfinished writes go, so do indexes without a log;
+//! 1. leftovers of deletions and unfinished writes go, so do indexes without a log, and empty
+//!    segments that are not the last or begin before the end of the one before: what a roll that
+//!    failed left behind. This holds after a clean stop too;
 //! 2. segments below the one that holds the recovery point keep their bytes, their indexes are
-//!    checked;
+//!    checked; one that begins before the end of the one before it is dropped;
 //! 3. from that segment on every batch is read: length, CRC, offsets. The first one that is not
 //!    whole ends the log: the rest of its segment is cut off, later segments are dropped. So is a
 //!    segment that does not begin where the one before it ends;
@@ -49,6 +51,8 @@ struct Recovery {
     report: RecoveryReport,
     inventory: Inventory,
     epochs: LeaderEpochs,
+    /// What the file says, if it can be read.
+    epochs_on_file: Option<LeaderEpochs>,
     /// Sealed segments that may hold unsynced bytes, oldest first.
     unsynced: Vec<Arc<Segment>>,
     names_changed: u64,
@@ -109,6 +113,7 @@ pub(super) fn open(
         report,
         inventory,
         epochs: LeaderEpochs::default(),
+        epochs_on_file: None,
         unsynced: Vec::new(),
         names_changed,
         folder_is_new,
@@ -125,8 +130,9 @@ impl Recovery {
         let segments = self.open_segments()?;
         let first = segments.first().map_or(0, |segment| segment.base_offset);
         let log_start = hint.log_start_offset.unwrap_or(0).max(first);
-        self.epochs = match checkpoint::read_leader_epochs(&*self.disk, &self.dir)? {
-            Some(epochs) => epochs,
+        self.epochs_on_file = checkpoint::read_leader_epochs(&*self.disk, &self.dir)?;
+        self.epochs = match &self.epochs_on_file {
+            Some(epochs) => epochs.clone(),
             None => replay::epochs_of(&segments)?,
         };
         let content = self.content(segments, hint)?;
@@ -163,6 +169,7 @@ impl Recovery {
         segments: Vec<Arc<Segment>>,
         hint: OpenHint,
     ) -> Result<Content, LogError> {
+        let segments = self.drop_strays(segments)?;
         let scanned_from = match hint.shutdown {
             Shutdown::Clean => segments.len().saturating_sub(1),
             Shutdown::Unclean => {
@@ -181,14 +188,11 @@ impl Recovery {
             let sealed = segments.get(..scanned_from).unwrap_or_default().to_vec();
             return Ok(Content { sealed, last: Some(last), producers });
         }
-        let first_offset = first.base_offset;
-        let (trusted, unsure) = segments.split_at_checked(scanned_from).unwrap_or_default();
-        for (index, segment) in trusted.iter().enumerate() {
-            self.check_trusted(segment, trusted.get(..index).unwrap_or_default())?;
-        }
-        let mut producers = self.producers_at(trusted, first_offset)?;
-        let (scanned, last) = self.scan(unsure, &mut producers)?;
-        let sealed = trusted.iter().cloned().chain(scanned).collect();
+        let (mut sealed, unsure) = self.check_all_trusted(&segments, scanned_from)?;
+        let first_offset = unsure.first().map_or(0, |segment| segment.base_offset);
+        let mut producers = self.producers_at(&sealed, first_offset)?;
+        let (scanned, last) = self.scan(&unsure, &mut producers)?;
+        sealed.extend(scanned);
         Ok(Content { sealed, last, producers })
     }
 
@@ -213,6 +217,7 @@ impl Recovery {
         producers.set_end_offset(log_end);
         self.epochs.truncate_from_end(Offset(log_end));
         self.epochs.truncate_from_start(Offset(log_start));
+        let epochs_changed = u64::from(self.epochs_on_file.as_ref() != Some(&self.epochs));
         segments.push(Arc::clone(&active.segment));
         let tail = TailWriter::new(Arc::clone(&self.config.tail_budget));
         let view = ViewParts {
@@ -242,7 +247,9 @@ impl Recovery {
             unsynced_snapshots: Vec::new(),
             names_changed: self.names_changed,
             folder_is_new: self.folder_is_new,
-            epochs_changed: 0,
+            epochs_changed,
+            epochs_synced: 0,
+            epoch_file: Arc::default(),
             last_flush_ms: self.now_ms,
             first_unflushed_ms: (log_end > recovery_point).then_some(self.now_ms),
             deletions: Vec::new(),

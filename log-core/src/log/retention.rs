@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::config::CleanupPolicy;
 use super::{Log, LogError};
 use crate::ids::Offset;
+use crate::storage::disk::DiskResult;
 use crate::storage::names::{DELETED_SUFFIX, FileKind, FileName, SegmentPaths, parse, with_suffix};
 use crate::storage::segment::Segment;
 
@@ -86,11 +87,11 @@ impl Log {
         if first > self.log_start {
             self.log_start = first;
             if self.epochs.truncate_from_start(Offset(first)) {
-                self.epochs_changed();
+                self.epochs_changed += 1;
             }
         }
         self.publish();
-        self.delete_segments(&dropped, now_ms);
+        self.delete_unneeded(&dropped, now_ms);
         Ok(Retained { segments_deleted: dropped.len(), bytes_deleted })
     }
 
@@ -138,45 +139,74 @@ impl Log {
         ends.chain([self.log_end]).take_while(|end| *end <= high_watermark).count()
     }
 
-    /// Renames the files of segments that no view leads to any more, oldest first or as given.
+    /// As [`Self::delete_segments`], of segments that do no harm where they stay.
+    pub(super) fn delete_unneeded(&mut self, dropped: &[Arc<Segment>], now_ms: i64) {
+        if let Err(error) = self.delete_segments(dropped, now_ms) {
+            tracing::debug!(%error, partition = %self.identity.partition, "a segment stays");
+        }
+    }
+
+    /// Renames the files of segments that no view leads to any more, in the order given: from one
+    /// end of the log to its inside, so that a crash meanwhile leaves no gap.
     ///
-    /// A file that cannot be renamed stays under its name; opening the log finds it again.
-    pub(super) fn delete_segments(&mut self, dropped: &[Arc<Segment>], now_ms: i64) {
+    /// Errors: a log file could not be renamed. It and those after it stay under their names, where
+    /// opening the log finds them again.
+    pub(super) fn delete_segments(
+        &mut self,
+        dropped: &[Arc<Segment>],
+        now_ms: i64,
+    ) -> DiskResult<()> {
         let mut paths = Vec::new();
+        let mut outcome = Ok(());
         for segment in dropped {
-            let log = segment.paths.of(FileKind::Log);
-            let renamed = with_suffix(&log, DELETED_SUFFIX);
+            let renamed = with_suffix(&segment.paths.of(FileKind::Log), DELETED_SUFFIX);
             // Through its handle, so that a read that opens the file again finds it.
-            if segment.log.rename(&renamed).is_ok() {
-                paths.push(renamed);
+            match segment.log.rename(&renamed) {
+                Ok(()) => paths.push(renamed),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
             }
             for kind in FileKind::ALL {
                 if kind != FileKind::Log {
-                    paths.extend(self.rename_deleted(&segment.paths.of(kind)));
+                    // Without its log file it is removed at the next opening.
+                    paths.extend(self.rename_deleted(&segment.paths.of(kind)).unwrap_or_default());
                 }
             }
         }
         self.schedule_deletion(paths, now_ms);
+        outcome
     }
 
-    /// Drops the snapshots at `offset` and above.
-    pub(super) fn delete_snapshots_from(&mut self, offset: i64, now_ms: i64) {
-        let Ok(entries) = self.disk.list(&self.dir) else { return };
+    /// Drops the snapshots at `offset` and above. Errors: one of them is still there.
+    pub(super) fn delete_snapshots_from(&mut self, offset: i64, now_ms: i64) -> DiskResult<()> {
         let mut paths = Vec::new();
-        for entry in entries {
+        let mut outcome = Ok(());
+        for entry in self.disk.list(&self.dir)? {
             if let FileName::Segment(FileKind::Snapshot, at) = parse(&entry.name)
                 && at >= offset
             {
                 let path = SegmentPaths::new(Arc::clone(&self.dir), at).of(FileKind::Snapshot);
-                paths.extend(self.rename_deleted(&path));
+                match self.rename_deleted(&path) {
+                    Ok(renamed) => paths.extend(renamed),
+                    Err(error) => outcome = Err(error),
+                }
             }
         }
         self.schedule_deletion(paths, now_ms);
+        outcome
     }
 
-    fn rename_deleted(&self, path: &std::path::Path) -> Option<PathBuf> {
+    /// The new name; `None` when there was no such file.
+    fn rename_deleted(&self, path: &std::path::Path) -> DiskResult<Option<PathBuf>> {
         let renamed = with_suffix(path, DELETED_SUFFIX);
-        self.disk.rename(path, &renamed).is_ok().then_some(renamed)
+        match self.disk.rename(path, &renamed) {
+            Ok(()) => Ok(Some(renamed)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn schedule_deletion(&mut self, paths: Vec<PathBuf>, now_ms: i64) {

@@ -12,9 +12,10 @@ use crate::storage::snapshot;
 
 impl Log {
     /// Seals the active segment and goes on in a new one that starts at the log end. An empty
-    /// active segment stays (case B78).
+    /// active segment stays, for its name says where the next record goes.
     ///
-    /// Errors: `StorageFull`, `Storage`; then nothing changed.
+    /// Errors: `StorageFull`, `Storage`; then the log goes on in its old segment, of which more index
+    /// entries and a snapshot may have been written.
     pub fn roll(&mut self, now_ms: i64) -> Result<(), LogError> {
         self.check_writable()?;
         self.roll_to(self.log_end, now_ms)
@@ -73,7 +74,7 @@ impl Log {
         if sealed.size() == 0 {
             // Only a follower that jumps ahead leaves an empty segment; its name is not needed.
             self.segments.pop();
-            self.delete_segments(&[sealed.segment], now_ms);
+            self.delete_unneeded(&[sealed.segment], now_ms);
         } else {
             let sealed = Arc::new(Segment::sealed(sealed.segment.parts()));
             self.unsynced.push(Arc::clone(&sealed));

@@ -13,6 +13,7 @@ use crate::record::{
     BatchBuilder, BatchKind, BatchParams, Compressor, EndTransactionMarker, NewRecord,
     ProducerSequence, SharedBatches, TransactionOutcome,
 };
+use crate::storage::disk::create_durable_dir_all;
 use crate::testing::mem_disk::MemDisk;
 
 mod append;
@@ -28,6 +29,13 @@ mod truncate;
 
 const DIR: &str = "/data/t-0";
 const EPOCH: LeaderEpoch = LeaderEpoch(3);
+
+/// A disk with the folder that logs lie in.
+fn data_disk() -> MemDisk {
+    let disk = MemDisk::new();
+    create_durable_dir_all(&disk, Path::new("/data")).unwrap();
+    disk
+}
 
 fn identity() -> LogIdentity {
     LogIdentity { topic: "t".into(), partition: 0, topic_id: TopicId([7; 16]) }

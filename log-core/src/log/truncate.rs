@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use super::active::Active;
 use super::recovery::{Inventory, Snapshots};
-use super::{Health, Log, LogError};
+use super::{Log, LogError};
 use crate::ids::Offset;
 use crate::producers::Producers;
 use crate::replication::epochs::LeaderEpochs;
+use crate::storage::segment::Segment;
 
 impl Log {
     /// Drops all records at `offset` and above; batches go as a whole, so the log may end below
     /// `offset`. Returns the log end.
     ///
     /// The recovery point falls with it: write its checkpoint before the next append, or a power
-    /// cut leaves one that vouches for bytes it never saw. Errors: `Storage`; when files may be
-    /// half cut the log refuses writes from then on.
+    /// cut leaves one that vouches for bytes it never saw. Errors: `StorageFull`, `Storage`; once
+    /// the cut has begun the log refuses writes from then on, until it is opened again.
     pub fn truncate_to(&mut self, offset: i64, now_ms: i64) -> Result<i64, LogError> {
         self.check_writable()?;
         if offset >= self.log_end {
@@ -39,16 +40,19 @@ impl Log {
         self.forget_flushes_from(log_end);
         // Readers let go of what is cut before it is.
         self.publish_truncation();
-        if let Err(error) = self.active.cut_files(&*self.disk) {
-            self.fail(&error);
-            return Err(error.into());
-        }
+        self.epochs_changed += 1;
         dropped.reverse();
-        self.delete_segments(&dropped, now_ms);
-        self.delete_snapshots_from(log_end + 1, now_ms);
-        self.epochs_changed();
-        self.reload_producers(now_ms)?;
+        self.cut_files(&dropped, now_ms).inspect_err(|error| self.fail(error))?;
         Ok(log_end)
+    }
+
+    /// The part of a truncation that changes files: cuts the active segment's, removes those of
+    /// `dropped`, newest first, and builds the producers anew.
+    fn cut_files(&mut self, dropped: &[Arc<Segment>], now_ms: i64) -> Result<(), LogError> {
+        self.active.cut_files(&*self.disk)?;
+        self.delete_segments(dropped, now_ms)?;
+        self.delete_snapshots_from(self.log_end + 1, now_ms)?;
+        self.reload_producers(now_ms)
     }
 
     /// Drops everything and starts anew at `offset`. See [`Self::truncate_to`] for the recovery
@@ -69,20 +73,20 @@ impl Log {
         self.producers = Producers::starting_at(offset);
         self.forget_flushes_from(offset);
         self.publish_truncation();
+        self.epochs_changed += 1;
         dropped.reverse();
-        self.delete_segments(&dropped, now_ms);
-        self.delete_snapshots_from(i64::MIN, now_ms);
-        match Active::create(&self.disk, &self.dir, offset, &self.config, now_ms) {
-            Ok(created) => self.active = created,
-            Err(error) => {
-                self.health = Health::Failed(error.to_string());
-                return Err(error.into());
-            }
-        }
+        self.start_anew(&dropped, now_ms).inspect_err(|error| self.fail(error))?;
         self.names_changed += 1;
         self.segments.push(Arc::clone(&self.active.segment));
-        self.epochs_changed();
         self.publish();
+        Ok(())
+    }
+
+    /// Removes all files but those of an empty segment at the log end.
+    fn start_anew(&mut self, dropped: &[Arc<Segment>], now_ms: i64) -> Result<(), LogError> {
+        self.delete_segments(dropped, now_ms)?;
+        self.delete_snapshots_from(i64::MIN, now_ms)?;
+        self.active = Active::create(&self.disk, &self.dir, self.log_end, &self.config, now_ms)?;
         Ok(())
     }
 
@@ -101,7 +105,7 @@ impl Log {
         }
         self.log_start = offset;
         if self.epochs.truncate_from_start(Offset(offset)) {
-            self.epochs_changed();
+            self.epochs_changed += 1;
         }
         self.publish();
         Ok(true)

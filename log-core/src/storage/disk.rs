@@ -25,7 +25,9 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// The entries of a folder, sorted by name.
     fn list(&self, dir: &Path) -> DiskResult<Vec<DirEntry>>;
 
-    /// Creates a folder and those above it; an existing one is left alone.
+    /// Creates a folder and those above it; an existing one is left alone. A power cut may take each
+    /// of them, with all that is in it, until the folder above it is synced: see
+    /// [`create_durable_dir_all`].
     fn create_dir_all(&self, dir: &Path) -> DiskResult<()>;
 
     /// Removes a file. Errors: [`DiskErrorKind::NotFound`].
@@ -44,6 +46,19 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// Errors: [`DiskErrorKind::Locked`] when another holder has it; never waits.
     fn lock(&self, path: &Path) -> DiskResult<Box<dyn DiskLock>>;
+}
+
+/// Creates a folder and those above it, and makes the names of those that were not there durable.
+pub fn create_durable_dir_all(disk: &dyn Disk, dir: &Path) -> DiskResult<()> {
+    let is_missing = |dir: &&Path| disk.list(dir).is_err_and(|error| error.is_not_found());
+    let named = dir.ancestors().filter(|dir| !dir.as_os_str().is_empty());
+    let created: Vec<&Path> = named.take_while(is_missing).collect();
+    disk.create_dir_all(dir)?;
+    for parent in created.iter().rev().filter_map(|dir| dir.parent()) {
+        let is_here = parent.as_os_str().is_empty();
+        disk.sync_dir(if is_here { Path::new(".") } else { parent })?;
+    }
+    Ok(())
 }
 
 /// One open file. Shared between one writer and many readers.

@@ -197,8 +197,58 @@ impl Recovery {
         Ok(())
     }
 
+    /// Drops empty segments that are not the last, or that begin before the end of the one before.
+    pub(super) fn drop_strays(
+        &mut self,
+        segments: Vec<Arc<Segment>>,
+    ) -> Result<Vec<Arc<Segment>>, LogError> {
+        let last = segments.len().saturating_sub(1);
+        let mut kept: Vec<Arc<Segment>> = Vec::with_capacity(segments.len());
+        for (index, segment) in segments.into_iter().enumerate() {
+            let is_stray = match kept.last() {
+                Some(before) if segment.size() == 0 => {
+                    index < last || segment.base_offset < before.end_offset()?
+                }
+                _ => false,
+            };
+            if is_stray {
+                self.drop_segments(&[segment])?;
+            } else {
+                kept.push(segment);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Checks the first `scanned_from` segments and drops those, up to the first that is scanned,
+    /// that begin before the end of the one before. Returns the trusted ones, and those to scan: at
+    /// least one.
+    pub(super) fn check_all_trusted(
+        &mut self,
+        segments: &[Arc<Segment>],
+        scanned_from: usize,
+    ) -> Result<(Vec<Arc<Segment>>, Vec<Arc<Segment>>), LogError> {
+        let mut trusted: Vec<Arc<Segment>> = Vec::with_capacity(scanned_from);
+        let mut end_offset = i64::MIN;
+        for (index, segment) in segments.iter().enumerate() {
+            if segment.base_offset < end_offset {
+                self.drop_segments(std::slice::from_ref(segment))?;
+                continue;
+            }
+            if index >= scanned_from {
+                return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));
+            }
+            self.check_trusted(segment, &trusted)?;
+            end_offset = segment.end_offset()?;
+            trusted.push(Arc::clone(segment));
+        }
+        // All that followed was dropped: the log ends in a trusted segment.
+        let last = trusted.pop().into_iter().collect();
+        Ok((trusted, last))
+    }
+
     /// Checks what a segment below the recovery point says beside its batches.
-    pub(super) fn check_trusted(
+    fn check_trusted(
         &mut self,
         segment: &Arc<Segment>,
         earlier: &[Arc<Segment>],

@@ -4,7 +4,7 @@ use crate::testing::mem_disk::Fault;
 
 #[test]
 fn offsets_and_epoch_are_written_and_nothing_else() {
-    let mut log = open(&MemDisk::new(), small(4096));
+    let mut log = open(&data_disk(), small(4096));
     let sent = plain(&["a", "b", "c"]);
     let before = sent.bytes.to_vec();
     put(&mut log, &["z"]);
@@ -21,7 +21,7 @@ fn offsets_and_epoch_are_written_and_nothing_else() {
 
 #[test]
 fn gathered_batches_are_one_write_and_a_refused_one_disturbs_none() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(4096));
     put(&mut log, &["first"]);
     let before = disk.operations();
@@ -52,7 +52,7 @@ fn gathered_batches_are_one_write_and_a_refused_one_disturbs_none() {
 
 #[test]
 fn append_time_is_told_under_log_append_time_only() {
-    let mut log = open(&MemDisk::new(), small(4096));
+    let mut log = open(&data_disk(), small(4096));
     let params = BatchParams { append_time: Some(777), ..BatchParams::default() };
     let bytes = batch_of(params, &[(1, "x")]);
     let appended = append(&mut log, AppendBatch { bytes, origin: AppendOrigin::Client }).unwrap();
@@ -66,7 +66,7 @@ fn append_time_is_told_under_log_append_time_only() {
 
 #[test]
 fn an_older_leader_is_fenced() {
-    let mut log = open(&MemDisk::new(), small(4096));
+    let mut log = open(&data_disk(), small(4096));
     put(&mut log, &["a"]);
     let mut by = |epoch| log.append_as_leader(vec![plain(&["b"])], LeaderEpoch(epoch), 0).remove(0);
     assert!(matches!(by(2), Err(LogError::FencedLeaderEpoch { incoming: 2, current: 3 })));
@@ -84,7 +84,7 @@ fn an_older_leader_is_fenced() {
 
 #[test]
 fn a_client_cannot_write_markers() {
-    let mut log = open(&MemDisk::new(), small(4096));
+    let mut log = open(&data_disk(), small(4096));
     let forged =
         AppendBatch { origin: AppendOrigin::Client, ..marker((1, 0), TransactionOutcome::Commit) };
     assert!(matches!(append(&mut log, forged), Err(LogError::InvalidBatch(_))));
@@ -93,7 +93,7 @@ fn a_client_cannot_write_markers() {
 
 #[test]
 fn transactions_bound_the_stable_offset_and_aborted_ones_are_listed() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(4096));
     let txn =
         |sequence, value: &str| of_producer((1, 0), sequence, BatchKind::Transactional, &[value]);
@@ -117,7 +117,7 @@ fn transactions_bound_the_stable_offset_and_aborted_ones_are_listed() {
 
 #[test]
 fn a_full_disk_refuses_and_recovers_without_a_trace() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     append(&mut log, sequenced((1, 0), 0, &["kept"])).unwrap();
     let used = disk.used_bytes();
@@ -145,7 +145,7 @@ fn a_full_disk_refuses_and_recovers_without_a_trace() {
 
 #[test]
 fn a_device_that_fails_once_is_survived_and_one_that_cannot_be_cut_closes_the_log() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["kept"]);
     disk.fail_operation(disk.operations(), Fault::Io);
@@ -185,7 +185,7 @@ fn without_a_descriptor_an_append_is_refused_and_the_next_one_is_not() {
 
 #[test]
 fn a_full_disk_at_a_roll_refuses_and_recovers() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(200));
     let value = "v".repeat(50);
     put(&mut log, &[&value]);
@@ -209,7 +209,7 @@ fn a_full_disk_at_a_roll_refuses_and_recovers() {
 
 #[test]
 fn segments_roll_by_size_with_their_batches_whole() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     for i in 0..20_i64 {
         assert_eq!(put(&mut log, &["0123456789", "0123456789"]), 2 * i);
@@ -230,12 +230,12 @@ fn segments_roll_by_size_with_their_batches_whole() {
 #[test]
 fn segments_roll_by_record_time_or_the_clock() {
     let config = LogConfig { segment_ms: 1000, ..small(1 << 20) };
-    let mut log = open(&MemDisk::new(), config);
+    let mut log = open(&data_disk(), config);
     for (timestamp, segments) in [(5000, 1), (6000, 1), (6001, 2), (6500, 2), (1, 2), (7002, 3)] {
         append(&mut log, timed(&[(timestamp, "x")])).unwrap();
         assert_eq!(log.reader().segment_count(), segments, "{timestamp}");
     }
-    let mut log = open(&MemDisk::new(), LogConfig { segment_ms: 1000, ..small(1 << 20) });
+    let mut log = open(&data_disk(), LogConfig { segment_ms: 1000, ..small(1 << 20) });
     for (now_ms, segments) in [(0, 1), (1000, 1), (1001, 2), (1500, 2)] {
         log.append_as_leader(vec![timed(&[(-1, "x")])], EPOCH, now_ms).remove(0).unwrap();
         assert_eq!(log.reader().segment_count(), segments, "{now_ms}");
@@ -245,7 +245,7 @@ fn segments_roll_by_record_time_or_the_clock() {
 #[test]
 fn an_empty_active_segment_does_not_roll_and_no_base_offset_repeats() {
     // Case B78.
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let config = LogConfig { segment_ms: 1000, ..small(1 << 20) };
     let mut log = open(&disk, config.clone());
     let write = |log: &mut Log, now_ms| {
@@ -276,7 +276,7 @@ fn an_empty_active_segment_does_not_roll_and_no_base_offset_repeats() {
 #[test]
 fn a_full_index_rolls_the_segment() {
     let config = LogConfig { segment_index_bytes: 48, ..small(1 << 20) };
-    let mut log = open(&MemDisk::new(), config);
+    let mut log = open(&data_disk(), config);
     for _ in 0..20 {
         put(&mut log, &["x"]);
     }
@@ -287,8 +287,8 @@ fn a_full_index_rolls_the_segment() {
 
 #[test]
 fn a_follower_takes_offsets_and_epochs_as_they_come() {
-    let mut leader = open(&MemDisk::new(), small(300));
-    let disk = MemDisk::new();
+    let mut leader = open(&data_disk(), small(300));
+    let disk = data_disk();
     let mut follower = open(&disk, small(250));
     for i in 0..10 {
         append(&mut leader, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
@@ -317,7 +317,7 @@ fn a_follower_may_be_given_offsets_with_gaps() {
         let params = BatchParams { base_offset, leader_epoch: EPOCH, ..BatchParams::default() };
         batch_of(params, &[(1000, "x")]).freeze()
     };
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     log.append_as_follower(vec![at(5), at(9), at(5 + (1 << 31))], 0).unwrap();
     assert_eq!(log.reader().segment_count(), 2, "an offset does not fit 31 bits any more");
@@ -328,7 +328,7 @@ fn a_follower_may_be_given_offsets_with_gaps() {
 
 #[test]
 fn no_sequence_means_no_duplicate_check() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     put(&mut log, &["same"]);
     put(&mut log, &["same"]);
     assert_eq!(log.log_end_offset(), 2);

@@ -48,7 +48,7 @@ fn check(log: &Log) {
 #[test]
 fn b115_both_boundaries_are_exact_in_memory_and_after_a_clean_stop() {
     for config in [small(250), small(1 << 20)] {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let mut log = filled(&disk, config.clone());
         check(&log);
         log.close_clean(0).unwrap();
@@ -61,7 +61,7 @@ fn b115_both_boundaries_are_exact_in_memory_and_after_a_clean_stop() {
 
 #[test]
 fn an_empty_log_has_no_times_and_bounds_are_kept() {
-    let mut log = open(&MemDisk::new(), small(250));
+    let mut log = open(&data_disk(), small(250));
     assert_eq!((lower(&log, 0), upper(&log, i64::MAX)), (None, None));
     assert_eq!(log.reader().first_append_time().unwrap(), None);
     assert_eq!(log.reader().last_append_time().unwrap(), None);
@@ -80,7 +80,7 @@ fn an_empty_log_has_no_times_and_bounds_are_kept() {
 
 #[test]
 fn a_clock_that_goes_back_does_not_take_times_back() {
-    let mut log = open(&MemDisk::new(), small(250));
+    let mut log = open(&data_disk(), small(250));
     for now_ms in [100, 300, 200, 250, 301] {
         put_at(&mut log, now_ms);
     }
@@ -90,7 +90,7 @@ fn a_clock_that_goes_back_does_not_take_times_back() {
 
 #[test]
 fn what_was_not_recorded_counts_by_its_own_time_but_not_after_the_files_last_write() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     disk.set_now_ms(1000);
     let mut log = open(&disk, small(1 << 20));
     let far = i64::MAX / 2;
@@ -110,7 +110,7 @@ fn what_was_not_recorded_counts_by_its_own_time_but_not_after_the_files_last_wri
 
 #[test]
 fn what_a_crash_took_is_made_up_behind_what_was_written() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     disk.set_now_ms(10_000);
     let mut log = open(&disk, small(1 << 20));
     let mut now_ms = 1000;
@@ -136,7 +136,7 @@ fn what_a_crash_took_is_made_up_behind_what_was_written() {
 
 #[test]
 fn times_follow_a_truncation() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(1 << 20));
     log.truncate_to(6, 0).unwrap();
     assert_eq!((lower(&log, 151), upper(&log, 999)), (None, Some(5)));
@@ -150,7 +150,7 @@ fn times_follow_a_truncation() {
 
 #[test]
 fn spoilt_times_are_made_up_and_written_anew() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     disk.set_now_ms(1000);
     let mut log = filled(&disk, small(250));
     log.close_clean(0).unwrap();
@@ -166,7 +166,7 @@ fn spoilt_times_are_made_up_and_written_anew() {
 
 #[test]
 fn times_need_no_disk_to_be_searched() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(250));
     log.close_clean(0).unwrap();
     for name in names(&disk).iter().filter(|name| name.ends_with(".appendtime")) {

@@ -137,20 +137,21 @@ fn batch_len(base_offset: i64, run: &Run) -> i64 {
     if index % 5 == 3 { 1 } else { 2 }
 }
 
-fn operations() -> u64 {
-    let disk = MemDisk::new();
+/// The calls to the disk that a run makes.
+fn operations() -> std::ops::Range<u64> {
+    let disk = data_disk();
+    let first = disk.operations();
     drive(&disk, &mut Run::default()).unwrap();
-    disk.operations()
+    first..disk.operations()
 }
 
 #[test]
 fn a_power_cut_at_every_call_loses_nothing_that_was_synced() {
     let all = operations();
-    assert!(all > 100);
-    for halt_at in 0..all {
+    assert!(all.end > 100);
+    for halt_at in all {
         for seed in 0..4 {
-            let disk = MemDisk::new();
-            disk.create_dir_all(Path::new(DATA)).unwrap();
+            let disk = data_disk();
             disk.fail_operation(halt_at, Fault::Halt);
             let mut run = Run::default();
             _ = drive(&disk, &mut run);
@@ -171,9 +172,8 @@ fn a_power_cut_at_every_call_loses_nothing_that_was_synced() {
 
 #[test]
 fn a_kill_at_every_call_loses_no_whole_batch() {
-    for halt_at in 0..operations() {
-        let disk = MemDisk::new();
-        disk.create_dir_all(Path::new(DATA)).unwrap();
+    for halt_at in operations() {
+        let disk = data_disk();
         disk.fail_operation(halt_at, Fault::Halt);
         let mut run = Run::default();
         let ended = drive(&disk, &mut run);
@@ -189,9 +189,8 @@ fn a_kill_at_every_call_loses_no_whole_batch() {
 #[test]
 fn a_fault_at_every_call_leaves_a_log_that_opens_whole() {
     for fault in [Fault::Full, Fault::Io] {
-        for fail_at in 0..operations() {
-            let disk = MemDisk::new();
-            disk.create_dir_all(Path::new(DATA)).unwrap();
+        for fail_at in operations() {
+            let disk = data_disk();
             disk.fail_operation(fail_at, fault);
             let mut run = Run::default();
             _ = drive(&disk, &mut run);

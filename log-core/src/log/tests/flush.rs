@@ -3,7 +3,7 @@ use crate::testing::mem_disk::{Crash, Fault};
 
 #[test]
 fn what_is_flushed_survives_a_power_cut_with_its_segments_and_epochs() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     for i in 0..10 {
         append(&mut log, sequenced((1, 0), i, &["synced"])).unwrap();
@@ -24,7 +24,7 @@ fn what_is_flushed_survives_a_power_cut_with_its_segments_and_epochs() {
 
 #[test]
 fn appends_go_on_while_a_flush_is_under_way() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     put(&mut log, &["a"]);
     let point = log.flush_point().unwrap().unwrap();
@@ -43,7 +43,7 @@ fn appends_go_on_while_a_flush_is_under_way() {
 
 #[test]
 fn a_flush_after_retention_skips_what_is_gone() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(200));
     for _ in 0..6 {
         put(&mut log, &["some value"]);
@@ -59,7 +59,7 @@ fn a_flush_after_retention_skips_what_is_gone() {
 
 #[test]
 fn a_failed_sync_closes_the_log_for_writes() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     put(&mut log, &["a"]);
     let point = log.flush_point().unwrap().unwrap();
@@ -73,7 +73,7 @@ fn a_failed_sync_closes_the_log_for_writes() {
 
 #[test]
 fn index_entries_are_on_disk_after_a_flush() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     for time in 0..5 {
         append(&mut log, timed(&[(time, "x")])).unwrap();
@@ -92,7 +92,7 @@ fn index_entries_are_on_disk_after_a_flush() {
 
 #[test]
 fn flush_failures_are_told_and_state_stays() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["a"]);
     put(&mut log, &["a"]);
@@ -101,4 +101,80 @@ fn flush_failures_are_told_and_state_stays() {
     assert_eq!(put(&mut log, &["b"]), 2);
     log.flush(0).unwrap();
     assert_eq!(log.recovery_point(), 3);
+}
+
+#[test]
+fn the_folder_of_a_new_log_is_there_after_a_power_cut_once_it_was_flushed() {
+    for killed in [false, true] {
+        let mut disk = data_disk();
+        let mut log = open(&disk, small(300));
+        put(&mut log, &["a"]);
+        if killed {
+            // The next process finds the folder, but does not know whether it is on disk.
+            disk = disk.kill();
+            log = open(&disk, small(300));
+        }
+        log.flush(0).unwrap();
+        let log = open(&disk.crash(Crash::ForgetUnsynced), small(300));
+        assert_eq!(values_from(&log.reader(), 0), ["a"]);
+    }
+}
+
+fn epochs_on_disk(disk: &MemDisk) -> Option<Vec<u8>> {
+    disk.content(&Path::new(DIR).join("leader-epoch-checkpoint"))
+}
+
+#[test]
+fn the_newest_epochs_stay_in_the_file_in_whatever_order_flushes_end() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    put(&mut log, &["a"]);
+    let older = log.flush_point().unwrap().unwrap();
+    assert_eq!(epochs_on_disk(&disk), None, "flushes write the file and nobody else");
+    log.append_as_leader(vec![plain(&["b"])], LeaderEpoch(9), 0).remove(0).unwrap();
+    assert_eq!(epochs_on_disk(&disk), None);
+    log.close_clean(0).unwrap();
+    let newest = epochs_on_disk(&disk).unwrap();
+    assert_eq!(newest, b"0\n2\n3 0\n9 1\n");
+    older.sync().unwrap();
+    assert_eq!(epochs_on_disk(&disk), Some(newest));
+}
+
+#[test]
+fn a_flush_that_outlives_its_log_writes_nothing_into_the_folder_of_its_successor() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    put(&mut log, &["a"]);
+    let point = log.flush_point().unwrap().unwrap();
+    log.close();
+    disk.rename(Path::new(DIR), Path::new("/data/t-0.x-delete")).unwrap();
+    let successor = open(&disk, small(1 << 20));
+    let before = names(&disk);
+    point.sync().unwrap();
+    assert_eq!(names(&disk), before);
+    assert_eq!(epochs_on_disk(&disk), None);
+    assert_eq!(successor.log_end_offset(), 0);
+}
+
+#[test]
+fn a_flush_of_an_earlier_opening_vouches_for_nothing() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(200));
+    for _ in 0..6 {
+        put(&mut log, &["before"]);
+    }
+    let point = log.flush_point().unwrap().unwrap();
+    point.sync().unwrap();
+    log.close();
+    let mut log = open(&disk, small(200));
+    for _ in 0..6 {
+        put(&mut log, &["after"]);
+    }
+    assert!(!log.has_issued(&point));
+    log.mark_synced(&point, 77);
+    assert_eq!((log.recovery_point(), log.last_flush_ms()), (0, 0));
+    log.flush(0).unwrap();
+    let hint = OpenHint { recovery_point: Some(log.recovery_point()), ..OpenHint::default() };
+    let log = open_as(&disk.crash(Crash::ForgetUnsynced), small(200), hint).0;
+    assert_eq!(log.log_end_offset(), 12);
 }

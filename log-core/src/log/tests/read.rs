@@ -6,7 +6,7 @@ use crate::testing::mem_disk::Crash;
 /// The same log with its newest batches in memory and without.
 fn both(fill: impl Fn(&mut Log)) -> [LogReader; 2] {
     [small(400), uncached(small(400))].map(|config| {
-        let mut log = open(&MemDisk::new(), config);
+        let mut log = open(&data_disk(), config);
         fill(&mut log);
         log.reader()
     })
@@ -69,7 +69,7 @@ fn limits_cut_between_batches_and_one_batch_may_be_asked_for() {
 #[test]
 fn a_batch_larger_than_a_read_block_comes_whole() {
     let huge = "H".repeat(3 << 20);
-    let mut log = open(&MemDisk::new(), uncached(small(16 << 20)));
+    let mut log = open(&data_disk(), uncached(small(16 << 20)));
     put(&mut log, &["a"]);
     put(&mut log, &[&huge]);
     put(&mut log, &["b"]);
@@ -84,7 +84,7 @@ fn a_batch_larger_than_a_read_block_comes_whole() {
 
 #[test]
 fn the_newest_batches_are_shared_not_copied() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     put(&mut log, &["a", "b"]);
     let read = || log.reader().read(0, 999, 9, ReadMinimum::OneBatch).unwrap().pieces.remove(0);
     assert_eq!(read().as_ptr(), read().as_ptr());
@@ -95,7 +95,7 @@ fn the_tail_stays_within_its_own_and_the_nodes_bound() {
     let budget = Arc::new(TailBudget::new(3000));
     let config =
         LogConfig { tail_cache_bytes: 2000, tail_budget: Arc::clone(&budget), ..small(1 << 20) };
-    let disks = [MemDisk::new(), MemDisk::new(), MemDisk::new()];
+    let disks = [data_disk(), data_disk(), data_disk()];
     let mut logs: Vec<Log> = disks.iter().map(|disk| open(disk, config.clone())).collect();
     for round in 0..50_usize {
         for log in &mut logs {
@@ -116,7 +116,7 @@ fn the_tail_stays_within_its_own_and_the_nodes_bound() {
 
 #[test]
 fn many_small_batches_fill_several_chunks_and_segments() {
-    let mut log = open(&MemDisk::new(), small(2000));
+    let mut log = open(&data_disk(), small(2000));
     for i in 0..500 {
         put(&mut log, &[&i.to_string()]);
         assert_eq!(values_from(&log.reader(), i), [i.to_string()]);
@@ -130,7 +130,7 @@ fn many_small_batches_fill_several_chunks_and_segments() {
 #[test]
 fn readers_follow_a_writer_without_gap_or_repeat() {
     // Case B82: readers at different speeds while segments roll and old ones go.
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, LogConfig { tail_cache_bytes: 700, ..small(900) });
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -170,7 +170,7 @@ fn readers_follow_a_writer_without_gap_or_repeat() {
 
 #[test]
 fn a_closed_log_says_so() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["a"]);
     let reader = log.reader();
@@ -184,7 +184,7 @@ fn a_closed_log_says_so() {
 
 #[test]
 fn a_deleted_log_leaves_its_folder_to_be_removed() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["a"]);
     let reader = log.reader();

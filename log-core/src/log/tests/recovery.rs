@@ -1,7 +1,7 @@
 use super::*;
 use crate::producers::BATCHES_KEPT;
 use crate::record::BatchHeader;
-use crate::testing::mem_disk::Crash;
+use crate::testing::mem_disk::{Crash, Fault};
 
 fn path(name: &str) -> std::path::PathBuf {
     Path::new(DIR).join(name)
@@ -22,7 +22,7 @@ fn unclean(recovery_point: i64) -> OpenHint {
 
 #[test]
 fn a_clean_stop_spares_the_scan_and_replays_nothing() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(300));
     let (records, producers) = (read_from(&log.reader(), 0), log.producers().clone());
     log.close_clean(0).unwrap();
@@ -42,7 +42,7 @@ fn a_clean_stop_spares_the_scan_and_replays_nothing() {
 
 #[test]
 fn a_clean_stop_remembers_the_whole_window_of_each_producer() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(1 << 20));
     log.close_clean(0).unwrap();
     let mut log = open_as(&disk.kill(), small(1 << 20), clean()).0;
@@ -56,7 +56,7 @@ fn a_clean_stop_remembers_the_whole_window_of_each_producer() {
 
 #[test]
 fn the_scan_begins_with_the_segment_of_the_recovery_point() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(300));
     let records = read_from(&log.reader(), 0);
     log.flush(0).unwrap();
@@ -76,7 +76,7 @@ fn the_scan_begins_with_the_segment_of_the_recovery_point() {
 
 #[test]
 fn every_torn_tail_is_cut_to_the_last_whole_batch() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     let mut ends = vec![0];
     for i in 0..3 {
@@ -101,7 +101,7 @@ fn every_torn_tail_is_cut_to_the_last_whole_batch() {
 
 #[test]
 fn a_flipped_bit_ends_the_log_before_its_batch_and_drops_later_segments() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let log = filled(&disk, small(300));
     let records = read_from(&log.reader(), 0);
     let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
@@ -134,7 +134,7 @@ fn a_flipped_bit_ends_the_log_before_its_batch_and_drops_later_segments() {
 
 #[test]
 fn a_segment_that_does_not_continue_the_log_is_dropped() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let log = filled(&disk, small(300));
     let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
     let name = format!("{:020}.log", bases[1]);
@@ -152,7 +152,7 @@ fn compaction_may_leave_gaps_between_segments() {
         let params = BatchParams { base_offset, leader_epoch: EPOCH, ..BatchParams::default() };
         batch_of(params, &[(1000, "x")]).freeze()
     };
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let config = LogConfig { cleanup_policy: CleanupPolicy::Compact, ..small(80) };
     let mut log = open(&disk, config.clone());
     log.append_as_follower(vec![at(3), at(9), at(40)], 0).unwrap();
@@ -197,7 +197,7 @@ fn answers(log: &Log) -> Vec<String> {
 
 #[test]
 fn b75_spoilt_indexes_are_made_anew_and_nothing_is_lost_to_retention() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(260));
     for time in 1..=12 {
         append(&mut log, timed(&[(time, "value")])).unwrap();
@@ -247,7 +247,7 @@ fn b75_spoilt_indexes_are_made_anew_and_nothing_is_lost_to_retention() {
 
 #[test]
 fn a_sealed_index_that_is_spoilt_after_a_clean_stop_is_made_anew_when_first_used() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(260));
     for time in 1..=12 {
         append(&mut log, timed(&[(time, "value")])).unwrap();
@@ -274,7 +274,7 @@ fn a_sealed_index_that_is_spoilt_after_a_clean_stop_is_made_anew_when_first_used
 
 #[test]
 fn producers_survive_with_any_snapshot_missing_or_spoilt() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     for i in 0..10 {
         append(&mut log, sequenced((1, 0), i, &["left"])).unwrap();
@@ -305,7 +305,7 @@ fn producers_survive_with_any_snapshot_missing_or_spoilt() {
 #[test]
 fn leader_epochs_are_read_from_the_batches_when_their_file_is_gone() {
     for spoil in [None, Some(&b""[..]), Some(b"0\n5\n1 2\n")] {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let mut log = open(&disk, small(200));
         for epoch in [2, 2, 5, 9] {
             log.append_as_leader(vec![plain(&["x"])], LeaderEpoch(epoch), 0).remove(0).unwrap();
@@ -325,7 +325,7 @@ fn leader_epochs_are_read_from_the_batches_when_their_file_is_gone() {
 
 #[test]
 fn a_folder_of_another_topic_is_refused_and_left_alone() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     put(&mut log, &["a"]);
     log.close_clean(0).unwrap();
@@ -343,7 +343,7 @@ fn a_folder_of_another_topic_is_refused_and_left_alone() {
 
 #[test]
 fn leftovers_go_and_foreign_files_stay() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(300));
     put(&mut log, &["a"]);
     log.close_clean(0).unwrap();
@@ -377,7 +377,7 @@ fn leftovers_go_and_foreign_files_stay() {
 
 #[test]
 fn a_log_start_beyond_a_lost_end_is_kept() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     for _ in 0..5 {
         put(&mut log, &["a"]);
@@ -392,7 +392,7 @@ fn a_log_start_beyond_a_lost_end_is_kept() {
 
 #[test]
 fn a_clean_marker_over_a_torn_log_is_not_believed() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(300));
     log.close_clean(0).unwrap();
     let last = logs(&disk).pop().unwrap();
@@ -405,7 +405,7 @@ fn a_clean_marker_over_a_torn_log_is_not_believed() {
 #[test]
 fn kafkas_own_files_open() {
     // Producer id 0, epoch 0 of the golden snapshot has its last batch at 14975 to 15043.
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["a"]);
     log.close_clean(0).unwrap();
@@ -419,4 +419,103 @@ fn kafkas_own_files_open() {
     let (log, report) = open_as(&disk.kill(), small(1 << 20), OpenHint::default());
     assert_eq!((log.log_end_offset(), report.indexes_rebuilt), (1, 2));
     assert_eq!(values_from(&log.reader(), 0), ["a"]);
+}
+
+/// The disk after a clean stop, or after a power cut right behind a flush, and what is known of it.
+fn left(disk: &MemDisk, log: &mut Log, shutdown: Shutdown) -> (MemDisk, OpenHint) {
+    log.flush(0).unwrap();
+    let recovery_point = Some(log.recovery_point());
+    if shutdown == Shutdown::Clean {
+        log.close_clean(0).unwrap();
+    }
+    let hint = OpenHint { shutdown, recovery_point, ..OpenHint::default() };
+    (disk.crash(Crash::ForgetUnsynced), hint)
+}
+
+#[test]
+fn a_roll_that_fails_at_any_call_costs_nothing_that_is_synced_later() {
+    for (fault, shutdown) in [
+        (Fault::Io, Shutdown::Clean),
+        (Fault::Io, Shutdown::Unclean),
+        (Fault::Full, Shutdown::Clean),
+        (Fault::Full, Shutdown::Unclean),
+    ] {
+        for at in 0.. {
+            let disk = data_disk();
+            let mut log = open(&disk, small(1 << 20));
+            put(&mut log, &["a"]);
+            put(&mut log, &["b"]);
+            disk.fail_operation(disk.operations() + at, fault);
+            let rolled = log.roll(0);
+            disk.clear_faults();
+            put(&mut log, &["c"]);
+            put(&mut log, &["d"]);
+            let expected = read_from(&log.reader(), 0);
+            assert_eq!(expected.len(), 4);
+            let (disk, hint) = left(&disk, &mut log, shutdown);
+            let mut log = open_as(&disk, small(1 << 20), hint).0;
+            assert_eq!(log.log_end_offset(), 4, "{fault:?} at call {at}, {shutdown:?}");
+            assert_eq!(read_from(&log.reader(), 0), expected);
+            assert_eq!(put(&mut log, &["e"]), 4);
+            if rolled.is_ok() {
+                assert!(at > 4, "it has that many calls");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_failed_roll_left_behind_hides_no_record() {
+    for stray in [1, 4, 9, 13, 19] {
+        let disk = data_disk();
+        let mut log = filled(&disk, small(300));
+        let records = read_from(&log.reader(), 0);
+        let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
+        assert!(!bases.contains(&stray));
+        log.close_clean(0).unwrap();
+        let hints = (0..=20).map(unclean).chain([clean(), OpenHint::default()]);
+        for hint in hints {
+            let disk = disk.kill();
+            disk.overwrite(&path(&format!("{stray:020}.log")), b"");
+            let (log, report) = open_as(&disk, uncached(small(300)), hint);
+            assert_eq!(read_from(&log.reader(), 0), records, "{stray} {hint:?} {report:?}");
+            for offset in 0..20 {
+                assert!(read_from(&log.reader(), offset)[0].0 <= offset, "{stray} {offset}");
+            }
+            assert_eq!(logs(&disk).len(), bases.len(), "it is gone");
+        }
+    }
+}
+
+#[test]
+fn an_empty_last_segment_that_continues_the_log_stays() {
+    for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+        let disk = data_disk();
+        let mut log = filled(&disk, small(300));
+        log.roll(0).unwrap();
+        let count = log.reader().segment_count();
+        let (disk, hint) = left(&disk, &mut log, shutdown);
+        let (log, report) = open_as(&disk, small(300), hint);
+        assert_eq!((log.reader().segment_count(), report.segments_dropped), (count, 0));
+        assert_eq!(log.log_end_offset(), 20);
+    }
+}
+
+#[test]
+fn a_segment_that_overlaps_a_synced_one_is_dropped_and_the_synced_one_kept() {
+    let disk = data_disk();
+    let mut log = filled(&disk, small(300));
+    let records = read_from(&log.reader(), 0);
+    let bases: Vec<i64> = log.segments.iter().map(|segment| segment.base_offset).collect();
+    log.flush(0).unwrap();
+    let last = disk.content(&path(&format!("{:020}.log", bases[bases.len() - 1]))).unwrap();
+    for base in bases.iter().map(|base| base + 1) {
+        let disk = disk.kill();
+        disk.overwrite(&path(&format!("{base:020}.log")), &last);
+        let (log, report) = open_as(&disk, small(300), unclean(20));
+        let found = read_from(&log.reader(), 0);
+        assert!(found == records || base > bases[bases.len() - 1], "{base} {report:?}");
+        assert!(records.starts_with(&found));
+    }
 }

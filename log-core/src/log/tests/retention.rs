@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::mem_disk::Fault;
 
 const HOUR_MS: i64 = 3_600_000;
 const NOW_MS: i64 = 1_700_000_000_000;
@@ -33,7 +34,7 @@ fn old_segments_go_by_their_greatest_record_time() {
         (&[0, 0, 0], 3),
     ];
     for (times, start) in rows {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let mut log = segments(&disk, config.clone(), times);
         let end = log.log_end_offset();
         let retained = log.apply_retention(end, NOW_MS).unwrap();
@@ -46,7 +47,7 @@ fn old_segments_go_by_their_greatest_record_time() {
 
 #[test]
 fn records_without_a_time_count_from_the_files_last_write() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let config = LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) };
     disk.set_now_ms(NOW_MS - HOUR_MS);
     let mut log = segments(&disk, config, &[-1, -1]);
@@ -56,7 +57,7 @@ fn records_without_a_time_count_from_the_files_last_write() {
 
 #[test]
 fn an_expired_active_segment_is_rolled_and_goes() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) });
     append(&mut log, timed(&[(NOW_MS, "x"), (NOW_MS, "y")])).unwrap();
     assert_eq!(log.apply_retention(2, NOW_MS + HOUR_MS + 1).unwrap().segments_deleted, 1);
@@ -67,7 +68,7 @@ fn an_expired_active_segment_is_rolled_and_goes() {
 
 #[test]
 fn size_keeps_at_least_the_bound() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = segments(&disk, small(1 << 20), &[1, 1, 1, 1]);
     let one = log.reader().size_in_bytes() as i64 / 4;
     let mut keep = |retention_bytes| {
@@ -86,7 +87,7 @@ fn size_keeps_at_least_the_bound() {
 #[test]
 fn nothing_above_the_high_watermark_goes() {
     let config = LogConfig { retention_ms: 1, ..small(1 << 20) };
-    let mut log = segments(&MemDisk::new(), config, &[1, 1, 1]);
+    let mut log = segments(&data_disk(), config, &[1, 1, 1]);
     assert_eq!(log.apply_retention(0, NOW_MS).unwrap().segments_deleted, 0);
     assert_eq!(log.apply_retention(2, NOW_MS).unwrap().segments_deleted, 2);
     assert_eq!(log.log_start_offset(), 2);
@@ -101,7 +102,7 @@ fn compaction_alone_deletes_only_below_the_log_start() {
         (CleanupPolicy::Delete, 3),
     ] {
         let config = LogConfig { retention_ms: 1, cleanup_policy: policy, ..small(1 << 20) };
-        let mut log = segments(&MemDisk::new(), config, &[1, 1, 1]);
+        let mut log = segments(&data_disk(), config, &[1, 1, 1]);
         log.set_log_start_offset(1).unwrap();
         assert_eq!(log.apply_retention(3, NOW_MS).unwrap().segments_deleted, expected);
     }
@@ -110,7 +111,7 @@ fn compaction_alone_deletes_only_below_the_log_start() {
 #[test]
 fn latest_and_earliest_stay_right_after_a_segment_went() {
     // Case B82: 25 messages in segments of about 7, the first one dropped.
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     for i in 0..25 {
         put(&mut log, &["message"]);
@@ -128,7 +129,7 @@ fn latest_and_earliest_stay_right_after_a_segment_went() {
 
 #[test]
 fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let config = LogConfig { file_delete_delay_ms: 1000, ..keeping(uncached(small(1 << 20))) };
     let mut log = segments(&disk, config.clone(), &[1, 2, 3]);
     let old_view = log.shared.load();
@@ -153,7 +154,7 @@ fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
 
 #[test]
 fn leftovers_of_a_deletion_go_at_the_next_start() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = segments(&disk, keeping(small(1 << 20)), &[1, 2, 3]);
     log.set_log_start_offset(2).unwrap();
     log.apply_retention(3, NOW_MS).unwrap();
@@ -162,4 +163,23 @@ fn leftovers_of_a_deletion_go_at_the_next_start() {
     assert_eq!(report.stray_files_removed, 9);
     assert_eq!(log.log_start_offset(), 2);
     assert!(!names(&disk).iter().any(|name| name.ends_with(".deleted")));
+}
+
+#[test]
+fn a_segment_that_cannot_be_renamed_leaves_no_gap_behind_it() {
+    for at in 0..8 {
+        let disk = data_disk();
+        let mut log = open(&disk, small(200));
+        for _ in 0..8 {
+            put(&mut log, &["some value"]);
+        }
+        log.set_log_start_offset(6).unwrap();
+        disk.fail_operation(disk.operations() + at, Fault::Io);
+        log.apply_retention(8, 0).unwrap();
+        // Nothing was flushed, so all is scanned.
+        let log = open(&disk.kill(), small(200));
+        assert_eq!(log.log_end_offset(), 8, "{at}");
+        let found: Vec<i64> = read_from(&log.reader(), 6).iter().map(|(at, _)| *at).collect();
+        assert_eq!(found, [6, 7]);
+    }
 }

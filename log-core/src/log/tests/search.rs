@@ -40,7 +40,7 @@ fn check_b21(log: &Log) {
 
 #[test]
 fn b21_the_first_record_at_or_after_a_time_in_batches_of_one() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     for time in [2, 4, 6, 8] {
         append(&mut log, timed(&[(time, "x")])).unwrap();
     }
@@ -52,7 +52,7 @@ fn b21_the_first_record_at_or_after_a_time_in_batches_of_one() {
 #[test]
 fn b21_the_first_record_at_or_after_a_time_in_one_batch_of_any_codec() {
     for codec in CODECS {
-        let mut log = open(&MemDisk::new(), small(1 << 20));
+        let mut log = open(&data_disk(), small(1 << 20));
         let records = [(2, "a"), (4, "b"), (6, "c"), (8, "d")];
         append(&mut log, compressed(codec, &records)).unwrap();
         check_b21(&log);
@@ -62,7 +62,7 @@ fn b21_the_first_record_at_or_after_a_time_in_one_batch_of_any_codec() {
 #[test]
 fn b24_the_first_record_with_the_greatest_time() {
     for codec in [Compression::None, Compression::Lz4] {
-        let mut log = open(&MemDisk::new(), small(1 << 20));
+        let mut log = open(&data_disk(), small(1 << 20));
         assert_eq!(newest(&log.reader()), None, "empty");
         append(&mut log, compressed(codec, &[(5, "a"), (9, "b"), (7, "c")])).unwrap();
         append(&mut log, compressed(codec, &[(9, "d"), (1, "e")])).unwrap();
@@ -80,7 +80,7 @@ fn b24_the_first_record_with_the_greatest_time() {
 
 #[test]
 fn records_without_a_time_are_never_found() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     append(&mut log, timed(&[(-1, "a"), (-1, "b")])).unwrap();
     assert_eq!((at(&log.reader(), 0), newest(&log.reader())), (None, None));
     log.roll(0).unwrap();
@@ -90,7 +90,7 @@ fn records_without_a_time_are_never_found() {
 
 #[test]
 fn append_time_batches_answer_with_their_first_record() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     for time in [10, 20] {
         let params = BatchParams { append_time: Some(time), ..BatchParams::default() };
         let bytes = batch_of(params, &[(1, "a"), (2, "b")]);
@@ -103,7 +103,7 @@ fn append_time_batches_answer_with_their_first_record() {
 #[test]
 fn the_answer_names_the_epoch_that_wrote_the_record() {
     // Case B68.
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     for epoch in [2, 3] {
         let batch = timed(&[(i64::from(epoch) * 10, "x")]);
         log.append_as_leader(vec![batch], LeaderEpoch(epoch), 0).remove(0).unwrap();
@@ -124,7 +124,7 @@ proptest! {
         end in 0_i64..120,
         codec in 0_usize..5,
     ) {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let config = LogConfig { index_interval_bytes: 150, ..small(700) };
         let mut log = open(&disk, config.clone());
         let mut times = Vec::new();

@@ -55,7 +55,7 @@ fn expected() -> Vec<(i64, RecordTag)> {
 #[test]
 fn every_offset_has_its_tag_in_any_codec_and_from_anywhere() {
     for config in [small(250), small(1 << 20)] {
-        let log = filled(&MemDisk::new(), config);
+        let log = filled(&data_disk(), config);
         let reader = log.reader();
         for start in [11, 5, 0, 7, 0, 3] {
             let from = usize::try_from(start).unwrap();
@@ -71,7 +71,7 @@ fn every_offset_has_its_tag_in_any_codec_and_from_anywhere() {
 
 #[test]
 fn tags_grow_with_the_active_segment() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     for i in 0..10 {
         append(&mut log, tagged(Compression::None, &[Some("A"), Some("B")])).unwrap();
         assert_eq!(all_tags(&log.reader(), 0).len(), 2 * (i + 1));
@@ -82,7 +82,7 @@ fn tags_grow_with_the_active_segment() {
 
 #[test]
 fn a_sealed_segment_that_was_read_through_keeps_its_tags_in_a_file() {
-    let disk = MemDisk::new();
+    let disk = data_disk();
     let mut log = filled(&disk, small(1 << 20));
     log.roll(0).unwrap();
     let name = "00000000000000000000.tags".to_owned();
@@ -110,7 +110,7 @@ fn holes_are_told_from_records() {
         let params = BatchParams { base_offset, leader_epoch: EPOCH, ..BatchParams::default() };
         batch_of(params, &[(1000, "x")]).freeze()
     };
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     log.append_as_follower(vec![at(2), at(5), at(5 + (1 << 30))], 0).unwrap();
     let tags = log.reader().tags(0, i64::MAX, &tag_of).unwrap();
     let found: Vec<_> = tags.iter().map(|(_, tag)| tag).collect();
@@ -124,7 +124,7 @@ fn holes_are_told_from_records() {
 fn without_memory_there_are_no_tags_but_no_error() {
     let budget = Arc::new(TailBudget::new(20));
     let config = LogConfig { tag_budget: Arc::clone(&budget), ..small(1 << 20) };
-    let log = filled(&MemDisk::new(), config);
+    let log = filled(&data_disk(), config);
     let tags = log.reader().tags(0, 99, &tag_of).unwrap();
     assert_eq!((tags.iter().count(), tags.end_offset()), (3, 3));
     assert_eq!(budget.used_bytes(), 15);
@@ -135,7 +135,7 @@ fn without_memory_there_are_no_tags_but_no_error() {
 
 #[test]
 fn truncation_forgets_tags() {
-    let mut log = filled(&MemDisk::new(), small(1 << 20));
+    let mut log = filled(&data_disk(), small(1 << 20));
     all_tags(&log.reader(), 0);
     log.truncate_to(3, 0).unwrap();
     append(&mut log, tagged(Compression::None, &[Some("B"), Some("B")])).unwrap();

@@ -14,7 +14,7 @@ fn filled(disk: &MemDisk, config: LogConfig) -> Log {
 fn the_end_is_cut_between_batches_in_any_segment() {
     for offset in 0..=21 {
         for config in [small(300), uncached(small(300)), small(1 << 20)] {
-            let disk = MemDisk::new();
+            let disk = data_disk();
             let mut log = filled(&disk, config.clone());
             let whole = read_from(&log.reader(), 0);
             let end = log.truncate_to(offset, 0).unwrap();
@@ -40,7 +40,7 @@ fn the_end_is_cut_between_batches_in_any_segment() {
 
 #[test]
 fn epochs_and_producers_follow_the_cut() {
-    let mut log = filled(&MemDisk::new(), small(300));
+    let mut log = filled(&data_disk(), small(300));
     log.append_as_leader(vec![sequenced((1, 0), 20, &["x"])], LeaderEpoch(9), 0).remove(0).unwrap();
     log.append_as_leader(vec![sequenced((2, 0), 0, &["x"])], LeaderEpoch(9), 0).remove(0).unwrap();
     assert_eq!(log.latest_epoch(), Some(LeaderEpoch(9)));
@@ -54,7 +54,7 @@ fn epochs_and_producers_follow_the_cut() {
 
 #[test]
 fn an_aborted_transaction_beyond_the_cut_is_open_again() {
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     let txn = |id| of_producer((id, 0), 0, BatchKind::Transactional, &["x"]);
     for id in [1, 2] {
         append(&mut log, txn(id)).unwrap();
@@ -71,7 +71,7 @@ fn an_aborted_transaction_beyond_the_cut_is_open_again() {
 #[test]
 fn everything_goes_and_the_log_starts_elsewhere() {
     for to in [0, 5, 1000] {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let mut log = filled(&disk, small(300));
         let reader = log.reader();
         log.truncate_fully_and_start_at(to, 0).unwrap();
@@ -88,7 +88,7 @@ fn everything_goes_and_the_log_starts_elsewhere() {
 #[test]
 fn a_start_inside_a_batch_keeps_the_batch_readable() {
     // Case B28.
-    let mut log = open(&MemDisk::new(), small(1 << 20));
+    let mut log = open(&data_disk(), small(1 << 20));
     put(&mut log, &["0"; 10]);
     put(&mut log, &["1"; 10]);
     assert!(log.set_log_start_offset(4).unwrap());
@@ -108,7 +108,7 @@ fn a_start_inside_a_batch_keeps_the_batch_readable() {
 
 #[test]
 fn a_flush_from_before_a_cut_vouches_for_nothing_after_it() {
-    let mut log = filled(&MemDisk::new(), small(300));
+    let mut log = filled(&data_disk(), small(300));
     let point = log.flush_point().unwrap().unwrap();
     point.sync().unwrap();
     log.truncate_to(4, 0).unwrap();
@@ -126,7 +126,7 @@ fn a_flush_from_before_a_cut_vouches_for_nothing_after_it() {
 #[test]
 fn a_cut_that_fails_half_way_closes_the_log_for_writes_and_reopens_whole() {
     for step in 0..40 {
-        let disk = MemDisk::new();
+        let disk = data_disk();
         let mut log = filled(&disk, small(300));
         let before = read_from(&log.reader(), 0);
         disk.fail_operation(disk.operations() + step, Fault::Halt);
@@ -135,5 +135,42 @@ fn a_cut_that_fails_half_way_closes_the_log_for_writes_and_reopens_whole() {
         let after = read_from(&log.reader(), 0);
         assert!(after.len() >= 6 && before.starts_with(&after), "{step}: {after:?}");
         assert_eq!(log.log_end_offset(), after.len() as i64);
+    }
+}
+
+#[test]
+fn a_cut_that_fails_at_any_call_leaves_a_log_that_is_right_or_takes_no_writes() {
+    for (cut_to, spoilt) in [(6, false), (6, true), (0, false)] {
+        for step in 0.. {
+            let disk = data_disk();
+            let mut log = filled(&disk, small(300));
+            let snapshots = names(&disk).into_iter().filter(|name| name.ends_with(".snapshot"));
+            for name in snapshots.filter(|_| spoilt) {
+                disk.overwrite(&Path::new(DIR).join(name), b"spoilt");
+            }
+            let calls = disk.operations();
+            disk.fail_operation(calls + step, Fault::Io);
+            let cut = log.truncate_to(cut_to, 0);
+            let met = disk.operations() > calls + step;
+            disk.clear_faults();
+            let next = sequenced((1, 0), i32::try_from(cut_to).unwrap(), &["new"]);
+            if cut.is_ok() {
+                let appended = append(&mut log, next).unwrap();
+                assert_eq!((appended.base_offset, appended.novelty), (cut_to, Novelty::New));
+            } else {
+                assert!(matches!(append(&mut log, next), Err(LogError::Storage(_))), "{step}");
+            }
+            let expected = cut.is_ok().then(|| read_from(&log.reader(), 0));
+            let log = open(&disk.kill(), small(300));
+            let found = read_from(&log.reader(), 0);
+            assert_eq!(log.log_end_offset(), found.len() as i64, "{step}: without a gap");
+            assert!(expected.is_none_or(|expected| expected == found), "{step}");
+            let last = log.producers().producer(1).and_then(|p| p.last_batch());
+            let last = last.map_or(-1, |batch| batch.last_sequence);
+            assert_eq!(i64::from(last) + 1, log.log_end_offset(), "{step}");
+            if !met {
+                break;
+            }
+        }
     }
 }
