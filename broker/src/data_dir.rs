@@ -9,7 +9,9 @@ use std::sync::Arc;
 use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::log::Shutdown;
 use duolog_log_core::storage::checkpoint::{CleanShutdown, MetaProperties};
-use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock};
+use duolog_log_core::storage::disk::{
+    Disk, DiskError, DiskErrorKind, DiskLock, create_durable_dir_all,
+};
 
 use crate::controller::names::METADATA_TOPIC;
 
@@ -84,7 +86,7 @@ impl DataDir {
         fresh_id: TopicId,
         directory_id: TopicId,
     ) -> Result<Self, DataDirError> {
-        disk.create_dir_all(path)?;
+        create_durable_dir_all(&*disk, path)?;
         let lock = disk.lock(&path.join(LOCK)).map_err(|error| match error.kind {
             DiskErrorKind::Locked => DataDirError::Locked(path.to_owned()),
             _ => error.into(),

@@ -1,5 +1,5 @@
 use duolog_log_core::storage::checkpoint::{Durability, write};
-use duolog_log_core::testing::mem_disk::MemDisk;
+use duolog_log_core::testing::mem_disk::{Crash, MemDisk};
 
 use super::*;
 
@@ -28,6 +28,17 @@ fn the_cluster_id_stays_and_the_clean_marker_counts_once() {
     assert_eq!((again.cluster_id(), again.shutdown()), (CLUSTER, Shutdown::Clean));
     drop(again);
     assert_eq!(open(&disk, 1).expect("ours").shutdown(), Shutdown::Unclean);
+}
+
+#[test]
+fn a_new_directory_is_there_after_a_power_cut() {
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let path = Path::new("/var/lib/duolog");
+    DataDir::open(shared, path, 1, CLUSTER, DIRECTORY).expect("new");
+    let after: Arc<dyn Disk> = Arc::new(disk.crash(Crash::ForgetUnsynced));
+    let again = DataDir::open(after, path, 1, TopicId::ZERO, TopicId::ZERO).expect("ours");
+    assert_eq!(again.cluster_id(), CLUSTER);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Every file has two contents: what calls see, and what survives a power cut. [`DiskFile::sync`]
 //! makes them equal; so does [`Disk::sync_dir`] for the names of a folder. [`MemDisk::crash`] cuts
 //! the power: what was not synced is lost, kept or torn as the seed decides, each write for itself,
-//! names of a folder in their order. Faults are planned by counting calls that change something.
+//! names of a folder, those of folders among them, in their order. Only `/` is always there. Faults are planned by counting calls that change something.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
@@ -21,7 +21,7 @@ mod crash;
 mod state;
 
 pub use crash::{Crash, CrashLosses};
-use state::{NameChange, State};
+use state::{Node, State};
 
 /// Shared by its clones, as one disk is by its handles.
 #[derive(Clone, Debug, Default)]
@@ -167,69 +167,62 @@ impl Disk for MemDisk {
     fn list(&self, dir: &Path) -> DiskResult<Vec<DirEntry>> {
         let state = self.state();
         state.check_alive("list", dir)?;
-        let names = state.dirs.get(dir).ok_or_else(|| not_found("list", dir))?;
-        let files =
-            names.seen.keys().map(|name| DirEntry { name: name.clone(), kind: EntryKind::File });
-        let dirs = state.dirs.keys().filter(|path| path.parent() == Some(dir));
-        let dirs = dirs.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-        let dirs = dirs.map(|name| DirEntry { name, kind: EntryKind::Dir });
-        let mut entries: Vec<_> = files.chain(dirs).collect();
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+        let names = state.dir_at(dir).and_then(|dir| state.dirs.get(&dir));
+        let names = names.ok_or_else(|| not_found("list", dir))?;
+        let entry = |(name, node): (&String, &Node)| {
+            let kind = match node {
+                Node::File(_) => EntryKind::File,
+                Node::Dir(_) => EntryKind::Dir,
+            };
+            DirEntry { name: name.clone(), kind }
+        };
+        Ok(names.seen.iter().map(entry).collect())
     }
 
     fn create_dir_all(&self, dir: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("create folder", dir)?;
-        if !state.dirs.contains_key(dir) {
-            state.change("create folder", dir)?;
-            for dir in dir.ancestors() {
-                state.dirs.entry(dir.to_owned()).or_default();
-            }
+        if state.dir_at(dir).is_some() {
+            return Ok(());
         }
-        Ok(())
+        state.change("create folder", dir)?;
+        let ancestors: Vec<_> = dir.ancestors().collect();
+        ancestors.into_iter().rev().try_for_each(|dir| state.create_dir(dir))
     }
 
     fn remove(&self, path: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("remove", path)?;
-        let (dir, name) = split("remove", path)?;
         state.inode_at(path).ok_or_else(|| not_found("remove", path))?;
         state.change("remove", path)?;
-        state.change_name(&dir, NameChange::Remove { name });
-        Ok(())
+        state.remove(path)
     }
 
     fn remove_dir_all(&self, dir: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("remove folder", dir)?;
-        if !state.dirs.contains_key(dir) {
-            return Err(not_found("remove folder", dir));
-        }
+        state.dir_at(dir).ok_or_else(|| not_found("remove folder", dir))?;
         state.change("remove folder", dir)?;
-        state.dirs.retain(|path, _| !path.starts_with(dir));
-        Ok(())
+        state.remove(dir)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("rename", from)?;
-        if state.dirs.contains_key(from) {
-            state.change("rename", from)?;
-            state.rename_dir(from, to);
-            return Ok(());
-        }
-        state.inode_at(from).ok_or_else(|| not_found("rename", from))?;
+        state
+            .inode_at(from)
+            .or_else(|| state.dir_at(from))
+            .ok_or_else(|| not_found("rename", from))?;
         state.change("rename", from)?;
-        state.rename_file(from, to)
+        state.rename(from, to)
     }
 
     fn sync_dir(&self, dir: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("sync folder", dir)?;
         state.change("sync folder", dir)?;
-        let names = state.dirs.get_mut(dir).ok_or_else(|| not_found("sync folder", dir))?;
-        names.sync();
+        let found = state.dir_at(dir).and_then(|dir| state.dirs.get_mut(&dir));
+        found.ok_or_else(|| not_found("sync folder", dir))?.sync();
         Ok(())
     }
 

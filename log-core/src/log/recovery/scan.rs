@@ -20,6 +20,9 @@ use crate::storage::segment::{LogHeads, Segment, SegmentParts};
 use crate::storage::sparse::SparseIndexer;
 use crate::storage::walk::Step;
 
+/// Segments by base offset.
+type Segments = Vec<Arc<Segment>>;
+
 /// A segment that was read from end to end.
 #[derive(Debug)]
 struct Scanned {
@@ -227,7 +230,7 @@ impl Recovery {
         &mut self,
         segments: &[Arc<Segment>],
         scanned_from: usize,
-    ) -> Result<(Vec<Arc<Segment>>, Vec<Arc<Segment>>), LogError> {
+    ) -> Result<(Segments, Segments), LogError> {
         let mut trusted: Vec<Arc<Segment>> = Vec::with_capacity(scanned_from);
         let mut end_offset = i64::MIN;
         for (index, segment) in segments.iter().enumerate() {

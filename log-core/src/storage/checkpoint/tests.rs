@@ -8,6 +8,7 @@ use crate::testing::mem_disk::{Crash, MemDisk};
 fn dir() -> (MemDisk, &'static Path) {
     let disk = MemDisk::new();
     disk.create_dir_all(Path::new("/data")).unwrap();
+    disk.sync_dir(Path::new("/")).unwrap();
     (disk, Path::new("/data"))
 }
 

@@ -34,6 +34,7 @@ pub(super) fn survivor(state: &State, how: Crash, losses: &mut CrashLosses) -> S
     for inode in next.inodes.values_mut() {
         *inode = surviving_content(inode, seed.as_mut(), losses);
     }
+    next.drop_unnamed();
     next
 }
 

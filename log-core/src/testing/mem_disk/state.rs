@@ -1,17 +1,21 @@
 //! What a memory disk holds: names and contents, each as seen and as durable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::{Fault, Inodes, Locks, full, not_found, split};
 use crate::storage::disk::{DiskError, DiskResult};
 
-#[derive(Debug, Default)]
+/// The folder `/`, which is always there.
+const ROOT: u64 = 0;
+
+#[derive(Debug)]
 pub(super) struct State {
-    pub(super) dirs: BTreeMap<PathBuf, Names>,
+    pub(super) dirs: BTreeMap<u64, Names>,
     pub(super) inodes: Inodes,
-    pub(super) next_inode: u64,
+    /// Of the next file or folder.
+    next_id: u64,
     pub(super) operations: u64,
     pub(super) faults: BTreeMap<u64, Fault>,
     pub(super) capacity: Option<u64>,
@@ -20,11 +24,34 @@ pub(super) struct State {
     pub(super) locks: Locks,
 }
 
-/// The names of one folder. Folders themselves are durable at once.
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            dirs: BTreeMap::from([(ROOT, Names::default())]),
+            inodes: Inodes::default(),
+            next_id: ROOT + 1,
+            operations: 0,
+            faults: BTreeMap::new(),
+            capacity: None,
+            now_ms: 0,
+            halted: false,
+            locks: Locks::default(),
+        }
+    }
+}
+
+/// What carries a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Node {
+    File(u64),
+    Dir(u64),
+}
+
+/// The names of one folder: of files and of folders, which are forgotten alike.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    pub(super) seen: BTreeMap<String, u64>,
-    pub(super) durable: BTreeMap<String, u64>,
+    pub(super) seen: BTreeMap<String, Node>,
+    pub(super) durable: BTreeMap<String, Node>,
     pub(super) unsynced: Vec<NameChange>,
 }
 
@@ -33,23 +60,32 @@ impl Names {
         self.durable = self.seen.clone();
         self.unsynced.clear();
     }
+
+    /// Everything that some name leads to, now or after a power cut.
+    fn nodes(&self) -> impl Iterator<Item = Node> {
+        let added = self.unsynced.iter().filter_map(|change| match change {
+            NameChange::Add { node, .. } => Some(*node),
+            NameChange::Remove { .. } | NameChange::Rename { .. } => None,
+        });
+        self.seen.values().chain(self.durable.values()).copied().chain(added)
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum NameChange {
-    Add { name: String, inode: u64 },
+    Add { name: String, node: Node },
     Remove { name: String },
     Rename { from: String, to: String },
 }
 
 impl NameChange {
-    pub(super) fn apply(&self, names: &mut BTreeMap<String, u64>) {
+    pub(super) fn apply(&self, names: &mut BTreeMap<String, Node>) {
         match self {
-            Self::Add { name, inode } => _ = names.insert(name.clone(), *inode),
+            Self::Add { name, node } => _ = names.insert(name.clone(), *node),
             Self::Remove { name } => _ = names.remove(name),
             Self::Rename { from, to } => {
-                if let Some(inode) = names.remove(from) {
-                    names.insert(to.clone(), inode);
+                if let Some(node) = names.remove(from) {
+                    names.insert(to.clone(), node);
                 }
             }
         }
@@ -135,21 +171,57 @@ impl State {
         len.min(usize::try_from(fits).unwrap_or(usize::MAX))
     }
 
+    /// The file of this path.
     pub(super) fn inode_at(&self, path: &Path) -> Option<u64> {
-        let name = path.file_name()?.to_str()?;
-        self.dirs.get(path.parent()?)?.seen.get(name).copied()
+        match self.node_at(path)? {
+            Node::File(inode) => Some(inode),
+            Node::Dir(_) => None,
+        }
+    }
+
+    /// The folder of this path.
+    pub(super) fn dir_at(&self, path: &Path) -> Option<u64> {
+        match self.node_at(path)? {
+            Node::Dir(dir) => Some(dir),
+            Node::File(_) => None,
+        }
+    }
+
+    fn node_at(&self, path: &Path) -> Option<Node> {
+        path.components().try_fold(Node::Dir(ROOT), |node, component| match (node, component) {
+            (node, Component::RootDir | Component::CurDir) => Some(node),
+            (Node::Dir(dir), Component::Normal(name)) => {
+                self.dirs.get(&dir)?.seen.get(name.to_str()?).copied()
+            }
+            _ => None,
+        })
     }
 
     pub(super) fn create(&mut self, path: &Path) -> DiskResult<u64> {
         let (dir, name) = split("open", path)?;
-        if !self.dirs.contains_key(&dir) {
-            return Err(not_found("open", path));
-        }
-        let inode = self.next_inode;
-        self.next_inode += 1;
+        let dir = self.dir_at(&dir).ok_or_else(|| not_found("open", path))?;
+        let inode = self.fresh_id();
         self.inodes.insert(inode, Inode { modified_ms: self.now_ms, ..Inode::default() });
-        self.change_name(&dir, NameChange::Add { name, inode });
+        self.change_name(dir, NameChange::Add { name, node: Node::File(inode) });
         Ok(inode)
+    }
+
+    /// Creates a folder below one that is there, unless it is there too.
+    pub(super) fn create_dir(&mut self, path: &Path) -> DiskResult<()> {
+        if self.dir_at(path).is_some() {
+            return Ok(());
+        }
+        let (parent, name) = split("create folder", path)?;
+        let parent = self.dir_at(&parent).ok_or_else(|| not_found("create folder", path))?;
+        let dir = self.fresh_id();
+        self.dirs.insert(dir, Names::default());
+        self.change_name(parent, NameChange::Add { name, node: Node::Dir(dir) });
+        Ok(())
+    }
+
+    const fn fresh_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
     }
 
     pub(super) fn write(&mut self, inode: u64, position: u64, bytes: &[u8]) {
@@ -171,8 +243,8 @@ impl State {
         }
     }
 
-    pub(super) fn change_name(&mut self, dir: &Path, change: NameChange) {
-        let Some(names) = self.dirs.get_mut(dir) else { return };
+    pub(super) fn change_name(&mut self, dir: u64, change: NameChange) {
+        let Some(names) = self.dirs.get_mut(&dir) else { return };
         let unnames = match &change {
             NameChange::Add { .. } => false,
             NameChange::Remove { .. } => true,
@@ -185,27 +257,34 @@ impl State {
         }
     }
 
-    /// Both names must lie in one folder, as they do in a log.
-    pub(super) fn rename_file(&mut self, from: &Path, to: &Path) -> DiskResult<()> {
+    /// Removes the name of a file, or of a folder after all names in it, as a system call could do
+    /// it at best: a power cut may leave any of them.
+    pub(super) fn remove(&mut self, path: &Path) -> DiskResult<()> {
+        let (parent, name) = split("remove", path)?;
+        let parent = self.dir_at(&parent).ok_or_else(|| not_found("remove", path))?;
+        let dir = self.dir_at(path);
+        let children = dir.and_then(|dir| self.dirs.get(&dir)).map(|names| names.seen.clone());
+        for child in children.unwrap_or_default().into_keys() {
+            self.remove(&path.join(child))?;
+        }
+        self.change_name(parent, NameChange::Remove { name });
+        Ok(())
+    }
+
+    /// Both names must lie in one folder, as they do wherever logs are renamed.
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> DiskResult<()> {
         let (dir, from_name) = split("rename", from)?;
         let (to_dir, to_name) = split("rename", to)?;
         if dir != to_dir {
             return Err(DiskError::invalid("rename", from, "across folders"));
         }
-        self.change_name(&dir, NameChange::Rename { from: from_name, to: to_name });
-        Ok(())
-    }
-
-    pub(super) fn rename_dir(&mut self, from: &Path, to: &Path) {
-        let dirs = std::mem::take(&mut self.dirs);
-        for (path, names) in dirs {
-            let path = match path.strip_prefix(from) {
-                Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
-                Ok(rest) => to.join(rest),
-                Err(_) => path,
-            };
-            self.dirs.insert(path, names);
+        if self.dir_at(to).is_some() {
+            let source = io::ErrorKind::DirectoryNotEmpty.into();
+            return Err(DiskError::new("rename", from, source));
         }
+        let dir = self.dir_at(&dir).ok_or_else(|| not_found("rename", from))?;
+        self.change_name(dir, NameChange::Rename { from: from_name, to: to_name });
+        Ok(())
     }
 
     pub(super) fn overwrite(&mut self, path: &Path, content: &[u8]) {
@@ -214,8 +293,10 @@ impl State {
             inode.seen = content.to_vec();
             inode.sync();
         }
-        if let Some(names) = path.parent().and_then(|dir| self.dirs.get_mut(dir)) {
-            names.sync();
+        for dir in path.ancestors().skip(1) {
+            if let Some(names) = self.dir_at(dir).and_then(|dir| self.dirs.get_mut(&dir)) {
+                names.sync();
+            }
         }
     }
 
@@ -224,27 +305,28 @@ impl State {
         Self {
             dirs: self.dirs.clone(),
             inodes: self.inodes.clone(),
-            next_inode: self.next_inode,
+            next_id: self.next_id,
             capacity: self.capacity,
             now_ms: self.now_ms,
             ..Self::default()
         }
     }
 
-    /// Frees contents that no name leads to any more, now or after a power cut. Reading through a
-    /// handle then fails, as it may on the file disk, which closes and opens descriptors.
-    fn drop_unnamed(&mut self) {
-        let named: std::collections::BTreeSet<u64> = self
-            .dirs
-            .values()
-            .flat_map(|names| {
-                let added = names.unsynced.iter().filter_map(|change| match change {
-                    NameChange::Add { inode, .. } => Some(*inode),
-                    NameChange::Remove { .. } | NameChange::Rename { .. } => None,
-                });
-                names.seen.values().chain(names.durable.values()).copied().chain(added)
-            })
-            .collect();
-        self.inodes.retain(|inode, _| named.contains(inode));
+    /// Frees contents and folders that no name leads to any more, now or after a power cut. Reading
+    /// through a handle then fails, as it may on the file disk, which closes and opens descriptors.
+    pub(super) fn drop_unnamed(&mut self) {
+        let mut named = BTreeSet::from([Node::Dir(ROOT)]);
+        let mut unvisited = vec![ROOT];
+        while let Some(names) = unvisited.pop().and_then(|dir| self.dirs.get(&dir)) {
+            for node in names.nodes() {
+                if named.insert(node)
+                    && let Node::Dir(dir) = node
+                {
+                    unvisited.push(dir);
+                }
+            }
+        }
+        self.inodes.retain(|inode, _| named.contains(&Node::File(*inode)));
+        self.dirs.retain(|dir, _| named.contains(&Node::Dir(*dir)));
     }
 }

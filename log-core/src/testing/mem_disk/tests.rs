@@ -3,6 +3,7 @@ use super::*;
 fn disk_with(names: &[&str]) -> MemDisk {
     let disk = MemDisk::new();
     disk.create_dir_all(Path::new("/d")).unwrap();
+    disk.sync_dir(Path::new("/")).unwrap();
     for name in names {
         let file = disk.open(&at(name), OpenMode::CreateEmpty).unwrap();
         file.write_at(0, &[IoSlice::new(b"synced")]).unwrap();
@@ -102,4 +103,36 @@ fn locks_are_exclusive_and_go_with_the_process() {
     drop(held);
     let _held = disk.lock(&at(".lock")).unwrap();
     assert!(disk.kill().lock(&at(".lock")).is_ok());
+}
+
+#[test]
+fn a_crash_forgets_folders_as_it_forgets_files() {
+    let disk = disk_with(&["a"]);
+    disk.create_dir_all(Path::new("/d/new/deep")).unwrap();
+    let file = disk.open(Path::new("/d/new/f"), OpenMode::CreateEmpty).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir(Path::new("/d/new")).unwrap();
+    assert_eq!(names(&disk), ["a", "new"]);
+    assert_eq!(names(&disk.kill().crash(Crash::ForgetUnsynced)), ["a"]);
+
+    let disk = disk_with(&["a"]);
+    disk.create_dir_all(Path::new("/d/old")).unwrap();
+    disk.open(Path::new("/d/old/f"), OpenMode::CreateEmpty).unwrap();
+    disk.sync_dir(Path::new("/d/old")).unwrap();
+    disk.sync_dir(Path::new("/d")).unwrap();
+    disk.rename(Path::new("/d/old"), Path::new("/d/renamed")).unwrap();
+    assert_eq!(names(&disk), ["a", "renamed"]);
+    let next = disk.kill().crash(Crash::ForgetUnsynced);
+    assert_eq!(names(&next), ["a", "old"]);
+    assert!(next.content(Path::new("/d/old/f")).is_some());
+    next.remove_dir_all(Path::new("/d/old")).unwrap();
+    assert_eq!(names(&next), ["a"]);
+    let outcomes: std::collections::BTreeSet<_> = (0..32)
+        .map(|seed| {
+            let next = next.kill().crash(Crash::Seeded(seed));
+            (names(&next).len(), next.content(Path::new("/d/old/f")).is_some())
+        })
+        .collect();
+    // The folder may stay with or without what was in it; it never goes before that.
+    assert_eq!(outcomes.into_iter().collect::<Vec<_>>(), [(1, false), (2, false), (2, true)]);
 }
