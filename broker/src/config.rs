@@ -17,6 +17,8 @@ use std::path::PathBuf;
 use self::args::{Profile, ServeArgs};
 use self::listener::{Endpoint, ListenerError};
 use self::values::{ConfigError, Values};
+use crate::limits::REQUEST_MEMORY_DIVISOR;
+use crate::system;
 
 /// A start that the configuration forbids.
 #[derive(Debug, thiserror::Error)]
@@ -123,10 +125,8 @@ pub struct ConnectionConfig {
     pub request_max_bytes: i32,
     /// Silence after which a Kafka connection is closed.
     pub max_idle_ms: i64,
-    /// Kafka connections at once.
-    pub max_connections: i32,
-    /// Kafka connections of one address at once.
-    pub max_connections_per_ip: i32,
+    /// Bytes of requests that are being read or worked on, over all connections of both protocols.
+    pub requests_bytes_max: u64,
 }
 
 /// How often the log keeps house. Times in ms.
@@ -250,12 +250,36 @@ impl Config {
 }
 
 fn connections(values: &Values) -> Result<ConnectionConfig, ConfigError> {
+    let request_max_bytes: i32 = values.parse("socket.request.max.bytes")?;
     Ok(ConnectionConfig {
-        request_max_bytes: values.parse("socket.request.max.bytes")?,
+        request_max_bytes,
         max_idle_ms: values.parse("connections.max.idle.ms")?,
-        max_connections: values.parse("max.connections")?,
-        max_connections_per_ip: values.parse("max.connections.per.ip")?,
+        requests_bytes_max: requests_bytes_max(
+            values,
+            u64::from(request_max_bytes.unsigned_abs()),
+        )?,
     })
+}
+
+/// `queued.max.request.bytes`; where that is not positive, which in Kafka is no bound, a part of the memory.
+fn requests_bytes_max(values: &Values, request_bytes_max: u64) -> Result<u64, ConfigError> {
+    const KEY: &str = "queued.max.request.bytes";
+    let set: i64 = values.parse(KEY)?;
+    if set <= 0 {
+        let part = system::memory_bytes() / REQUEST_MEMORY_DIVISOR;
+        return Ok(part.max(request_bytes_max.saturating_mul(2)));
+    }
+    let bytes = set.unsigned_abs();
+    if bytes < request_bytes_max {
+        // Source: KafkaConfig.validateValues.
+        return Err(ConfigError::InvalidValue {
+            key: KEY,
+            value: set.to_string(),
+            origin: "read at start".to_owned(),
+            reason: format!("must be at least socket.request.max.bytes, {request_bytes_max}"),
+        });
+    }
+    Ok(bytes)
 }
 
 fn group(values: &Values) -> Result<GroupConfig, ConfigError> {

@@ -61,6 +61,7 @@ impl Instruments {
             GateVerdict::Pass => Passage::Go,
             GateVerdict::Drop => Passage::Drop,
             GateVerdict::Fail => Passage::Fail,
+            GateVerdict::Crash => panic!("a gate at {point} ends the process"),
             GateVerdict::Delay(ms) => {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 Passage::Go

@@ -109,7 +109,7 @@ pub const HIDDEN_BATCHES_MAX: usize = 10_000;
 pub const EVENTS_BUFFERED: usize = 8192;
 
 /// Connections to the HTTP port at once; more wait to be accepted.
-pub const HTTP_CONNECTIONS_MAX: i32 = 64;
+pub const HTTP_CONNECTIONS_MAX: usize = 64;
 
 /// A HTTP request's line and headers.
 pub const HTTP_HEADER_BYTES_MAX: usize = 16 * 1024;
@@ -117,8 +117,18 @@ pub const HTTP_HEADER_BYTES_MAX: usize = 16 * 1024;
 /// What a HTTP request may bring along.
 pub const HTTP_BODY_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes of Kafka answers that are built and that clients have not taken yet, over all connections; beyond it
+/// fetches give less.
+pub const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// What one fetch may give however much other clients have not taken; one whole batch in any case (KIP-74).
+pub const ANSWER_SHARE_BYTES_MIN: usize = 64 * 1024;
+
+/// Part of the memory that requests may take where `queued.max.request.bytes` does not say.
+pub const REQUEST_MEMORY_DIVISOR: u64 = 4;
+
 /// RocketMQ connections at once, over all doors.
-pub const REMOTING_CONNECTIONS_MAX: i32 = 100_000;
+pub const REMOTING_CONNECTIONS_MAX: usize = 100_000;
 
 /// Group coordinators that read their logs at once.
 pub const COORDINATORS_LOADING_MAX: usize = 4;

@@ -1,5 +1,6 @@
 //! `duolog`: arguments, then configuration, then run.
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,9 +14,10 @@ use duolog_broker::{explain, serve};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    abort_on_panic();
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Some(Command::Explain(args)) => explain::run(&args).map_err(Into::into),
+        Some(Command::Explain(args)) => printed(explain::run(&args)),
         Some(Command::Serve(args)) => run(&args),
         None => run(&cli.serve),
     };
@@ -25,6 +27,23 @@ fn main() -> ExitCode {
             eprintln!("duolog: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// A broken invariant stops the process, whichever task finds it: recovery reads the log again.
+fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}
+
+/// Whoever reads what a command prints may have read enough: `duolog explain mapping | head`.
+fn printed(outcome: io::Result<()>) -> anyhow::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => Ok(outcome?),
     }
 }
 

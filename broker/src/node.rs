@@ -8,6 +8,7 @@ use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::record::compression::Decompressor;
 use duolog_log_core::storage::disk::{Disk, DiskError};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::controller::image::Image;
@@ -22,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::partitions::{Partitions, Shared, deletion, housekeeping};
 use crate::pool::Pool;
 use crate::random;
+use crate::server::memory::{AnswerMemory, RequestMemory};
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
@@ -57,10 +59,16 @@ pub struct Node {
     pub instruments: Arc<Instruments>,
     /// What Kafka consumers are told the news of.
     pub fetch_sessions: FetchSessions,
+    /// Room for what clients send.
+    pub requests: RequestMemory,
+    /// What clients have not taken yet.
+    pub answers: AnswerMemory,
     /// For batches that come in.
     pub decompressors: Pool<Decompressor>,
     /// Set once no new work is to be begun.
     pub stopping: CancellationToken,
+    /// What is done now and then, until the node stops.
+    pub background: TaskTracker,
     /// What Metadata tells the clients of each listener; set when the listeners are bound.
     advertised: OnceLock<Vec<(Str, i32)>>,
 }
@@ -102,7 +110,10 @@ impl Node {
             stopping.clone(),
         );
         let fetch_sessions = FetchSessions::new(config.fetch_session_slots);
+        let requests = RequestMemory::new(config.connections.requests_bytes_max);
         let node = Arc::new(Self {
+            requests,
+            answers: AnswerMemory::default(),
             config,
             controller,
             partitions,
@@ -112,6 +123,7 @@ impl Node {
             fetch_sessions,
             decompressors: Pool::default(),
             stopping,
+            background: TaskTracker::new(),
             advertised: OnceLock::new(),
         });
         deletion::sweep(&node.partitions, &node.controller.image())?;

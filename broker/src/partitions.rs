@@ -35,8 +35,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::append::{Append, AppendError, AppendResult, Flush, Payload};
 use self::flusher::Flusher;
-use self::inbox::Inbox;
 pub use self::inbox::Placed;
+use self::inbox::{End, Inbox};
 pub use self::published::Offsets;
 use self::published::Published;
 pub use self::registry::Partitions;
@@ -355,18 +355,19 @@ impl Partition {
         !self.waiters.is_empty()
     }
 
-    /// Syncs and closes the log.
-    pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AppendError> {
-        if self.inbox.is_closed() {
+    /// Syncs and closes the log; nothing opens it again.
+    pub(crate) async fn stop(self: &Arc<Self>) -> Result<(), AppendError> {
+        if self.inbox.end_if_closed(End::Stopped) {
+            self.waiters.wake();
             return Ok(());
         }
-        self.ask(Command::Close).await
+        self.ask(Command::Stop).await
     }
 
     /// Ends the partition for good, before its folder is renamed.
     pub(crate) async fn delete(self: &Arc<Self>) -> Result<(), AppendError> {
         // A log that is not open need not be opened for this.
-        if self.inbox.end_if_closed() {
+        if self.inbox.end_if_closed(End::Deleted) {
             self.waiters.wake();
             return Ok(());
         }
@@ -375,6 +376,10 @@ impl Partition {
 
     pub(crate) fn keep_house(self: &Arc<Self>) {
         self.command(Command::KeepHouse);
+    }
+
+    pub(crate) fn expire_producers(self: &Arc<Self>) {
+        self.command(Command::ExpireProducers);
     }
 
     fn set_config(self: &Arc<Self>, config: &Arc<TopicConfig>) {

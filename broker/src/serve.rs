@@ -11,6 +11,7 @@ use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
 use duolog_log_core::storage::file_disk::FileDisk;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bridge_backend::BridgeBackend;
@@ -20,7 +21,7 @@ use crate::kafka::codec::Str;
 use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, OPEN_FILES_SHARE, REMOTING_CONNECTIONS_MAX};
 use crate::node::{Node, StartError};
 use crate::server::http::{self, EventFeed, Patience, Sink};
-use crate::server::listener::{BindError, ConnectionLimits, accept, bind};
+use crate::server::listener::{BindError, Bounds, ConnectionLimits, Stop, accept, bind};
 use crate::server::remoting::{self, Entrance};
 use crate::server::{connection, shutdown};
 use crate::system;
@@ -64,15 +65,22 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let disk = Arc::new(FileDisk::new(open_files(), MAPPED_FILES_MAX));
     let node = Node::start(config.clone(), disk, events).await?;
     node.set_advertised(doors.advertised(&config)?);
-    doors.announce(&node)?;
+    match doors.announce(&node) {
+        // Who started it does not want to know: it serves anyway.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        announced => announced?,
+    }
     let tasks = TaskTracker::new();
-    doors.open(&node, &tasks, feed)?;
+    let stop = Stop { begun: node.stopping.clone(), over: CancellationToken::new() };
+    doors.open(&node, &stop, &tasks, feed)?;
     let signal = signals.next().await;
     tracing::info!(signal, "stopping");
-    node.stopping.cancel();
+    stop.begun.cancel();
     tasks.close();
     if tokio::time::timeout(DRAIN_LIMIT, tasks.wait()).await.is_err() {
-        tracing::warn!(open = tasks.len(), "connections did not end in time");
+        tracing::warn!(open = tasks.len(), "connections did not end in time: cut off");
+        stop.over.cancel();
+        tasks.wait().await;
     }
     node.stop().await;
     Ok(())
@@ -137,19 +145,18 @@ impl Doors {
     fn open(
         self,
         node: &Arc<Node>,
+        stop: &Stop,
         tasks: &TaskTracker,
         feed: Arc<EventFeed>,
     ) -> std::io::Result<()> {
         let broker_port = self.broker.local_addr()?.port();
         let broker_address = SocketAddr::new(node.config.rocketmq.broker_ip, broker_port);
         let dispatcher = BridgeBackend::dispatcher(node.clone(), broker_address);
-        let bounds = &node.config.connections;
-        let limits = ConnectionLimits::new(bounds.max_connections, bounds.max_connections_per_ip);
+        let limits = ConnectionLimits::of_kafka(node.clone());
         for (index, listener) in self.kafka.into_iter().enumerate() {
-            let (limits, stopping) = (limits.clone(), node.stopping.clone());
-            let node = node.clone();
+            let (limits, node) = (limits.clone(), node.clone());
             let accepted =
-                accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
+                accept(listener, limits, stop.clone(), tasks.clone(), move |socket, peer| {
                     let node = node.clone();
                     async move {
                         let _open = Open::new(&node.metrics.kafka_connections);
@@ -158,7 +165,8 @@ impl Doors {
                 });
             tasks.spawn(accepted);
         }
-        let limits = ConnectionLimits::new(REMOTING_CONNECTIONS_MAX, REMOTING_CONNECTIONS_MAX);
+        let max = REMOTING_CONNECTIONS_MAX;
+        let limits = ConnectionLimits::new(move || Bounds { all: max, per_address: usize::MAX });
         let idle_ms = node.config.rocketmq.channel_expired_timeout_ms.max(1).unsigned_abs();
         for (door, listener) in [
             (Door::NameServer, self.namesrv),
@@ -170,12 +178,13 @@ impl Doors {
                 dispatcher: dispatcher.clone(),
                 metrics: node.metrics.clone(),
                 instruments: node.instruments.clone(),
+                requests: node.requests.clone(),
                 idle: Duration::from_millis(idle_ms),
                 stopping: node.stopping.clone(),
             });
-            let (limits, stopping) = (limits.clone(), node.stopping.clone());
+            let limits = limits.clone();
             let accepted =
-                accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
+                accept(listener, limits, stop.clone(), tasks.clone(), move |socket, peer| {
                     let entrance = entrance.clone();
                     async move {
                         let _open = Open::new(&entrance.metrics.rocketmq_connections);
@@ -185,7 +194,8 @@ impl Doors {
             tasks.spawn(accepted);
         }
         let (http, patience) = (self.http, Patience::default());
-        tasks.spawn(http::serve(node.clone(), feed, http, tasks.clone(), patience));
+        let served = http::serve(node.clone(), feed, http, stop.clone(), tasks.clone(), patience);
+        tasks.spawn(served);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ pub mod connection;
 mod frames;
 pub mod http;
 pub mod listener;
+pub mod memory;
 mod read_buffer;
 pub mod remoting;
 pub mod shutdown;

@@ -2,8 +2,15 @@
 
 use std::path::Path;
 
-/// Bytes of main memory; 0 where the system does not say.
+/// Bytes of main memory, or of the part of it that this container may have; 0 where the system does not say.
 pub fn memory_bytes() -> u64 {
+    // "max", or no such file, where nothing bounds it.
+    let bound = std::fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
+    let machine = machine_memory_bytes();
+    bound.trim().parse().map_or(machine, |bound: u64| bound.min(machine))
+}
+
+fn machine_memory_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.split_whitespace().next());

@@ -101,6 +101,8 @@ pub enum GateAction {
     Delay(u64),
     /// Answers it with the point's storage or coordinator error.
     Fail,
+    /// Ends the process there, as a broken invariant does.
+    Crash,
 }
 
 /// Which passers a gate catches: every field that is given must agree.
@@ -148,6 +150,8 @@ pub enum GateVerdict {
     Delay(u64),
     /// Answer with an error.
     Fail,
+    /// End the process.
+    Crash,
 }
 
 /// An armed gate and what it has seen.
@@ -250,6 +254,7 @@ impl Gates {
                     GateAction::Drop => GateVerdict::Drop,
                     GateAction::Delay(ms) => GateVerdict::Delay(ms),
                     GateAction::Fail => GateVerdict::Fail,
+                    GateAction::Crash => GateVerdict::Crash,
                 };
             }
         }

@@ -9,4 +9,6 @@ mod layering;
 mod malformed;
 mod matrix;
 mod scale;
+mod scripts;
+mod serve;
 mod tidy;

@@ -65,7 +65,8 @@ impl Attacked {
     }
 }
 
-fn resident_kib(pid: u32) -> anyhow::Result<u64> {
+/// Physical memory of a process.
+pub fn resident_kib(pid: u32) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS")?;
     line.split_whitespace().nth(1).context("a number")?.parse().context("KiB")

@@ -106,7 +106,10 @@ pub struct Launch {
     directory: PathBuf,
     ports: Ports,
     settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
     flags: Vec<String>,
+    /// What a shell does before it becomes the node.
+    before: Option<String>,
 }
 
 impl Launch {
@@ -116,13 +119,27 @@ impl Launch {
             directory: directory.to_owned(),
             ports: Ports::reserve()?,
             settings: Vec::new(),
+            environment: Vec::new(),
             flags: Vec::new(),
+            before: None,
         })
     }
 
     /// Adds `--set key=value`.
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.settings.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Has a shell do `command` in the process that becomes the node, such as `ulimit`.
+    pub fn under(mut self, command: &str) -> Self {
+        self.before = Some(command.to_owned());
+        self
+    }
+
+    /// Adds an environment variable.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -142,7 +159,14 @@ impl Launch {
 
     /// The command line, for tests that expect the start to fail.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(executable());
+        let mut command = match &self.before {
+            None => Command::new(executable()),
+            Some(before) => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("{before}; exec \"$0\" \"$@\"")).arg(executable());
+                shell
+            }
+        };
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
         let listeners = [
             ("listeners", format!("PLAINTEXT://127.0.0.1:{}", self.ports.kafka)),
@@ -162,6 +186,7 @@ impl Launch {
                 command.env_remove(name);
             }
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.args(&self.flags).current_dir(&self.directory).stdin(Stdio::null());
         command
     }
@@ -225,6 +250,11 @@ impl Node {
     /// Whether the process still runs.
     pub fn lives(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// How the process ended, if it has.
+    pub fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
     }
 
     fn answers(&self) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 pub mod wait;
 
 pub mod cluster;
+pub mod http;
 pub mod raw_client;
 pub mod raw_kafka;
 pub mod seed;

@@ -11,6 +11,7 @@ use duolog_log_core::record::{
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::PartitionData;
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
@@ -19,7 +20,8 @@ use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProdu
 use kafka_protocol::messages::produce_response::PartitionProduceResponse;
 use kafka_protocol::messages::{
     CreateTopicsRequest, FetchRequest, FindCoordinatorRequest, GroupId, InitProducerIdRequest,
-    OffsetCommitRequest, OffsetFetchRequest, ProduceRequest, ProduceResponse, TopicName,
+    MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, ProduceRequest, ProduceResponse,
+    TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -29,6 +31,7 @@ use crate::wait;
 /// The newest versions that name topics by name.
 pub const PRODUCE_VERSION: i16 = 9;
 pub const FETCH_VERSION: i16 = 12;
+const METADATA_VERSION: i16 = 9;
 const OFFSET_COMMIT_VERSION: i16 = 8;
 const OFFSET_FETCH_VERSION: i16 = 7;
 const DECODED_BYTES_MAX: usize = 64 << 20;
@@ -98,6 +101,35 @@ pub fn produced(response: ProduceResponse) -> anyhow::Result<PartitionProduceRes
     topic.partition_responses.into_iter().next().context("a partition in the answer")
 }
 
+/// The partitions of `topic`, which this asks Metadata to create if need be.
+pub fn created_partitions(connection: &mut Connection, topic: &str) -> anyhow::Result<usize> {
+    let wanted = MetadataRequestTopic::default().with_name(Some(topic_name(topic)));
+    let request = MetadataRequest::default()
+        .with_topics(Some(vec![wanted]))
+        .with_allow_auto_topic_creation(true);
+    let response = connection.kafka(METADATA_VERSION, &request)?;
+    let topic = response.topics.into_iter().next().context("a topic in the answer")?;
+    ensure!(topic.error_code == 0, "Metadata: error {}", topic.error_code);
+    Ok(topic.partitions.len())
+}
+
+/// A Fetch of one partition that waits for nothing.
+pub fn fetch_request(topic: &str, partition: i32, offset: i64, bytes_max: i32) -> FetchRequest {
+    let wanted = FetchPartition::default()
+        .with_partition(partition)
+        .with_current_leader_epoch(-1)
+        .with_fetch_offset(offset)
+        .with_partition_max_bytes(bytes_max);
+    let topic = FetchTopic::default().with_topic(topic_name(topic)).with_partitions(vec![wanted]);
+    FetchRequest::default()
+        .with_replica_id((-1).into())
+        .with_max_wait_ms(0)
+        .with_min_bytes(0)
+        .with_max_bytes(50 << 20)
+        .with_session_epoch(-1)
+        .with_topics(vec![topic])
+}
+
 /// One Fetch of one partition.
 pub fn fetch(
     connection: &mut Connection,
@@ -105,19 +137,7 @@ pub fn fetch(
     partition: i32,
     offset: i64,
 ) -> anyhow::Result<PartitionData> {
-    let wanted = FetchPartition::default()
-        .with_partition(partition)
-        .with_current_leader_epoch(-1)
-        .with_fetch_offset(offset)
-        .with_partition_max_bytes(1 << 20);
-    let topic = FetchTopic::default().with_topic(topic_name(topic)).with_partitions(vec![wanted]);
-    let request = FetchRequest::default()
-        .with_replica_id((-1).into())
-        .with_max_wait_ms(0)
-        .with_min_bytes(0)
-        .with_max_bytes(50 << 20)
-        .with_session_epoch(-1)
-        .with_topics(vec![topic]);
+    let request = fetch_request(topic, partition, offset, 1 << 20);
     let response = connection.kafka(FETCH_VERSION, &request)?;
     ensure!(response.error_code == 0, "Fetch: error {}", response.error_code);
     let topic = response.responses.into_iter().next().context("a topic in the answer")?;

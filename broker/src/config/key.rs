@@ -161,10 +161,12 @@ impl Key {
     }
 
     /// Whether a running node takes another value: so far those that topics take their defaults
-    /// from, since topics are resolved anew when one changes.
+    /// from, since topics are resolved anew when one changes, and those that are read at each use.
     pub fn is_dynamic(&self) -> bool {
+        const READ_AT_USE: [&str; 2] = ["max.connections", "max.connections.per.ip"];
         let changes = matches!(self.update, Update::ClusterWide | Update::PerBroker);
-        changes && topic_keys().iter().any(|key| key.synonyms.contains(&self.name))
+        let defaults = || topic_keys().iter().any(|key| key.synonyms.contains(&self.name));
+        changes && (READ_AT_USE.contains(&self.name) || defaults())
     }
 
     fn check_kind(&self, value: &str) -> Result<(), String> {

@@ -1,3 +1,5 @@
+mod effects;
+
 use super::*;
 
 fn load(assignments: &[&str]) -> Result<Config, StartConfigError> {
@@ -72,4 +74,69 @@ fn one_data_directory_is_taken() {
     let args = ServeArgs { data_dir: Some("/x".into()), ..ServeArgs::default() };
     let config = Config::load(&args, std::iter::empty()).expect("valid");
     assert_eq!(config.data_dir, PathBuf::from("/x"));
+}
+
+#[test]
+fn the_http_port_and_the_older_name_of_the_data_directory_are_taken() {
+    let config = load(&["http.host=127.0.0.2", "http.port=4711", "log.dir=/y"]).expect("valid");
+    assert_eq!(config.http, ([127, 0, 0, 2].into(), 4711));
+    assert_eq!(config.data_dir, PathBuf::from("/y"));
+    let both = load(&["log.dir=/y", "log.dirs=/z"]).expect("valid");
+    assert_eq!(both.data_dir, PathBuf::from("/z"), "as in Kafka, log.dirs wins");
+}
+
+#[test]
+fn room_for_requests_holds_the_largest_and_is_a_part_of_the_memory_unless_said() {
+    let config = load(&[]).expect("valid");
+    let memory = crate::system::memory_bytes();
+    assert!(config.connections.requests_bytes_max >= 2 * 104_857_600);
+    assert!(config.connections.requests_bytes_max <= (memory / 2).max(2 * 104_857_600));
+    let set = load(&["queued.max.request.bytes=200000000"]).expect("valid");
+    assert_eq!(set.connections.requests_bytes_max, 200_000_000);
+    let error = load(&["queued.max.request.bytes=1000"]).expect_err("too little").to_string();
+    assert!(error.contains("at least socket.request.max.bytes, 104857600"), "{error}");
+}
+
+/// Every key that is said to act is set to something by a test. It is in the tests' sources by name: alone in quotes,
+/// or before a value.
+#[test]
+fn every_key_that_acts_is_set_by_a_test() {
+    /// One node holds one replica whatever the factor is.
+    const WITHOUT_EFFECT: [&str; 1] = ["offsets.topic.replication.factor"];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let mut sources = String::new();
+    for folder in ["broker/src", "tests/src", "tests/it"] {
+        read_tests(&root.join(folder), &mut sources);
+    }
+    let keys = key::broker_keys().iter().chain(key::topic_keys()).filter(|key| key.acts);
+    let unset: Vec<_> = keys
+        .map(|key| key.name)
+        .filter(|name| !WITHOUT_EFFECT.contains(name) && !is_a_default(name))
+        .filter(|name| {
+            let set = [format!("\"{name}\""), format!("\"{name}=")];
+            !set.iter().any(|text| sources.contains(text))
+        })
+        .collect();
+    assert!(unset.is_empty(), "{unset:?}");
+}
+
+/// Defaults of topics are set by `every_key_of_a_topic_and_every_default_of_the_node_reaches_it`, all of them.
+fn is_a_default(name: &str) -> bool {
+    key::topic_keys().iter().any(|key| key.synonyms.contains(&name))
+}
+
+fn read_tests(folder: &std::path::Path, sources: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            read_tests(&path, sources);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = std::fs::read_to_string(&path).expect("text");
+            // Tests beside the code begin at their module.
+            let is_test = path.components().any(|part| part.as_os_str() == "tests")
+                || path.ends_with("tests.rs");
+            let begin = if is_test { 0 } else { text.find("mod tests {").unwrap_or(text.len()) };
+            sources.push_str(&text[begin..]);
+        }
+    }
 }

@@ -84,3 +84,32 @@ fn group_config(config: &Config) -> GroupConfig {
         ..GroupConfig::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each key that the coordinators act on, by a value that is not its default.
+    #[test]
+    fn the_nodes_keys_reach_the_coordinators() {
+        let config = crate::testing::served::config(&[
+            "group.initial.rebalance.delay.ms=1",
+            "group.min.session.timeout.ms=2",
+            "group.max.session.timeout.ms=3",
+            "group.max.size=4",
+            "offset.metadata.max.bytes=5",
+            "offsets.retention.minutes=6",
+            "offsets.retention.check.interval.ms=7",
+            "rocketmq.channelExpiredTimeout=8",
+            "rmq.group.listing=typed",
+        ]);
+        let group = group_config(&config);
+        assert_eq!(group.initial_rebalance_delay_ms, 1);
+        assert_eq!((group.session_timeout_min_ms, group.session_timeout_max_ms), (2, 3));
+        assert_eq!((group.group_size_max, group.offset_metadata_max), (4, 5));
+        assert_eq!(group.offsets_retention_ms, 360_000);
+        assert_eq!(group.offsets_retention_check_interval_ms, 7);
+        assert_eq!(group.channel_expired_timeout_ms, 8);
+        assert_eq!(group.rocketmq_listing, RocketMqListing::Typed);
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use duolog_log_core::log::Shutdown;
 use tokio::time::{MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 
 use super::checkpoints::Checkpoint;
 use super::{Partition, Partitions};
@@ -17,7 +18,13 @@ const IDLE_CHECK_INTERVAL_MS: i64 = 10_000;
 pub fn start(node: &Arc<Node>) {
     let shared = node.partitions.shared().clone();
     let timed = shared.clone();
-    tokio::spawn(async move { timed.timer.run().await });
+    let stopping = node.stopping.clone();
+    node.background.spawn(async move {
+        tokio::select! {
+            () = timed.timer.run() => {}
+            () = stopping.cancelled() => {}
+        }
+    });
     let times = &node.config.housekeeping;
     for (checkpoint, interval_ms) in [
         (Checkpoint::RecoveryPoint, times.flush_checkpoint_interval_ms),
@@ -25,13 +32,29 @@ pub fn start(node: &Arc<Node>) {
         (Checkpoint::HighWatermark, times.high_watermark_checkpoint_interval_ms),
     ] {
         let partitions = node.partitions.clone();
-        every(node, interval_ms, move || write(partitions.clone(), checkpoint));
+        every(node, interval_ms, move || {
+            let written = write(partitions.clone(), checkpoint);
+            // The next round writes what this one could not.
+            async {
+                let _: Written = written.await;
+            }
+        });
     }
     let partitions = node.partitions.clone();
     every(node, IDLE_CHECK_INTERVAL_MS, move || rest(partitions.clone()));
     let partitions = node.partitions.clone();
-    every(node, times.retention_check_interval_ms, move || keep_house(partitions.clone()));
-    tokio::spawn(recover(node.clone()));
+    let stopping = node.stopping.clone();
+    every(node, times.retention_check_interval_ms, move || {
+        keep_house(partitions.clone(), stopping.clone())
+    });
+    let partitions = node.partitions.clone();
+    every(node, times.producer_id_expiration_check_interval_ms, move || {
+        // What was not opened since has no producers in memory.
+        let opened = partitions.all().into_iter().filter(|partition| partition.was_opened());
+        opened.for_each(|partition| partition.expire_producers());
+        std::future::ready(())
+    });
+    node.background.spawn(recover(node.clone()));
 }
 
 /// Runs `work` every `interval_ms` until the node stops.
@@ -42,7 +65,7 @@ fn every<F: Future<Output = ()> + Send>(
 ) {
     let period = Duration::from_millis(interval_ms.max(1).unsigned_abs());
     let stopping = node.stopping.clone();
-    tokio::spawn(async move {
+    node.background.spawn(async move {
         let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -54,13 +77,21 @@ fn every<F: Future<Output = ()> + Send>(
     });
 }
 
-async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) {
+/// Writes a checkpoint; whether it is written.
+async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) -> Written {
     let written = tokio::task::spawn_blocking(move || checkpoint.write(&partitions)).await;
-    match written {
-        Ok(Ok(())) => {}
+    match written.map_err(std::io::Error::other) {
+        Ok(Ok(())) => return Written::Yes,
         Ok(Err(error)) => tracing::error!(?checkpoint, %error, "cannot write a checkpoint"),
         Err(error) => tracing::error!(?checkpoint, %error, "cannot write a checkpoint"),
     }
+    Written::No
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Yes,
+    No,
 }
 
 /// Lets logs that nobody writes to give their memory back.
@@ -72,9 +103,12 @@ async fn rest(partitions: Arc<Partitions>) {
 
 /// Lets every partition look for what is too old; opens those that nobody has used yet, one by one,
 /// but none that was never written.
-async fn keep_house(partitions: Arc<Partitions>) {
+async fn keep_house(partitions: Arc<Partitions>, stopping: CancellationToken) {
     let written = |partition: &Arc<Partition>| !partition.is_untouched();
     for partition in partitions.all().into_iter().chain(partitions.metadata()).filter(written) {
+        if stopping.is_cancelled() {
+            return;
+        }
         match partition.reader().await {
             Ok(_) => partition.keep_house(),
             Err(error) => {
@@ -104,19 +138,22 @@ async fn recover(node: Arc<Node>) {
     node.partitions.set_recovered();
 }
 
-/// Closes every log, writes the checkpoints, and the marker of a clean stop if it was one.
+/// Ends the background work, closes every log for good, writes the checkpoints, and the marker of a clean stop if it
+/// was one. The metadata log is the last.
 pub async fn stop(node: &Node) {
     let partitions = &node.partitions;
+    node.background.close();
+    node.background.wait().await;
     let mut clean = partitions.is_recovered();
     for partition in partitions.all().into_iter().chain(partitions.metadata()) {
-        if let Err(error) = partition.close().await {
+        if let Err(error) = partition.stop().await {
             tracing::error!(topic = %partition.topic, partition = partition.index, %error,
                 "cannot close the log");
             clean = false;
         }
     }
     for checkpoint in [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark] {
-        write(partitions.clone(), checkpoint).await;
+        clean &= write(partitions.clone(), checkpoint).await == Written::Yes;
     }
     if clean && let Err(error) = partitions.shared().data_dir.mark_clean() {
         tracing::error!(%error, "cannot note the clean stop");

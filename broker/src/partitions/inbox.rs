@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Closed ──command──▶ Running (opens the log) ──inbox empty──▶ Resting ──command──▶ Running …
-//! Running ──Close──▶ Closed        Running ──Delete──▶ Gone
+//! Running ──Stop──▶ Stopped        Running ──Delete──▶ Gone
 //! ```
 //!
 //! Whoever finds the owner at rest takes it along as [`Work`]. A request's thread performs one
@@ -40,6 +40,17 @@ enum OwnerPlace {
     Running,
     /// The topic was deleted.
     Gone,
+    /// The node has stopped: the log is closed for good.
+    Stopped,
+}
+
+/// Why nothing more is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The topic was deleted.
+    Deleted,
+    /// The node stops.
+    Stopped,
 }
 
 impl Inbox {
@@ -53,19 +64,20 @@ impl Inbox {
         matches!(self.0.lock().owner, OwnerPlace::Gone)
     }
 
-    /// Whether the log is not open.
-    pub(super) fn is_closed(&self) -> bool {
-        matches!(self.0.lock().owner, OwnerPlace::Closed)
-    }
-
-    /// Takes no more commands, if the log is not open; returns whether that was so.
-    pub(super) fn end_if_closed(&self) -> bool {
+    /// Takes no more commands, if the log is not open; returns whether there is nothing left to close.
+    pub(super) fn end_if_closed(&self, end: End) -> bool {
         let mut state = self.0.lock();
-        let closed = matches!(state.owner, OwnerPlace::Closed);
-        if closed {
-            state.owner = OwnerPlace::Gone;
+        match state.owner {
+            OwnerPlace::Closed => {
+                state.owner = match end {
+                    End::Deleted => OwnerPlace::Gone,
+                    End::Stopped => OwnerPlace::Stopped,
+                };
+                true
+            }
+            OwnerPlace::Gone | OwnerPlace::Stopped => end == End::Stopped,
+            OwnerPlace::Resting(_) | OwnerPlace::Running => false,
         }
-        closed
     }
 
     /// The appends at the front.
@@ -167,7 +179,12 @@ impl Partition {
             command.refuse(&AppendError::Deleted);
             return None;
         }
-        if matches!(state.owner, OwnerPlace::Closed) && !command.opens() {
+        let stopped = match state.owner {
+            OwnerPlace::Stopped => true,
+            OwnerPlace::Closed => !command.opens(),
+            OwnerPlace::Resting(_) | OwnerPlace::Running | OwnerPlace::Gone => false,
+        };
+        if stopped {
             drop(state);
             command.refuse(&AppendError::Stopping);
             return None;
@@ -178,7 +195,9 @@ impl Partition {
         }
         let owner = match mem::replace(&mut state.owner, OwnerPlace::Running) {
             OwnerPlace::Resting(owner) => Some(owner),
-            OwnerPlace::Closed | OwnerPlace::Running | OwnerPlace::Gone => None,
+            OwnerPlace::Closed | OwnerPlace::Running | OwnerPlace::Gone | OwnerPlace::Stopped => {
+                None
+            }
         };
         Some(Work { partition: Some(self.clone()), owner })
     }
@@ -209,8 +228,8 @@ async fn run(partition: Arc<Partition>, owner: Option<Box<Owner>>) {
         if let Some(commands) = partition.inbox.take_commands() {
             match owner.perform(&partition, commands).await {
                 Next::Serve => {}
-                Next::Closed => {
-                    return partition.leave(OwnerPlace::Closed, &AppendError::Stopping);
+                Next::Stopped => {
+                    return partition.leave(OwnerPlace::Stopped, &AppendError::Stopping);
                 }
                 Next::Gone => return partition.leave(OwnerPlace::Gone, &AppendError::Deleted),
             }

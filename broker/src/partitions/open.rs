@@ -132,3 +132,6 @@ fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
         tag_budget: shared.tag_budget.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,8 +35,10 @@ pub(super) enum Command {
     SyncEnded(Box<FlushPoint>, Result<(), DiskError>),
     /// Make sure that what was appended gets to the disk, by now.
     FlushDue,
-    /// Roll, retain, expire.
+    /// Roll, retain.
     KeepHouse,
+    /// Forget producers that were silent for long.
+    ExpireProducers,
     /// Nothing was appended for a while: keep nothing in memory that a file holds too.
     Rest,
     /// The topic has other settings.
@@ -45,8 +47,8 @@ pub(super) enum Command {
     DeleteRecords(i64, oneshot::Sender<Result<i64, AppendError>>),
     /// Nothing: the log is open once this is answered.
     Open(oneshot::Sender<Result<(), AppendError>>),
-    /// Sync, close the log, answer.
-    Close(oneshot::Sender<Result<(), AppendError>>),
+    /// Sync, close the log for good, answer.
+    Stop(oneshot::Sender<Result<(), AppendError>>),
     /// The topic is gone: close the log without a sync and refuse all that comes.
     Delete(oneshot::Sender<Result<(), AppendError>>),
 }
@@ -60,9 +62,10 @@ impl Command {
             | Self::SyncEnded(..)
             | Self::FlushDue
             | Self::KeepHouse
+            | Self::ExpireProducers
             | Self::Rest
             | Self::Configure
-            | Self::Close(_)
+            | Self::Stop(_)
             | Self::Delete(_) => false,
         }
     }
@@ -72,13 +75,14 @@ impl Command {
         match self {
             Self::Append(append) => drop(append.reply.send(Err(error.clone()))),
             Self::DeleteRecords(_, reply) => drop(reply.send(Err(error.clone()))),
-            Self::Open(reply) | Self::Close(reply) | Self::Delete(reply) => {
+            Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
                 drop(reply.send(Err(error.clone())));
             }
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
             | Self::FlushDue
             | Self::KeepHouse
+            | Self::ExpireProducers
             | Self::Rest
             | Self::Configure => {}
         }
@@ -90,8 +94,8 @@ impl Command {
 pub(super) enum Next {
     /// With the log open.
     Serve,
-    /// The log was closed; the next command opens it again.
-    Closed,
+    /// The log was closed, since the node stops.
+    Stopped,
     /// For good.
     Gone,
 }
@@ -180,15 +184,18 @@ impl Owner {
                 self.want_flush(partition, self.log.log_end_offset());
             }
             Command::KeepHouse => self.keep_house(partition),
+            Command::ExpireProducers => {
+                self.log.expire_producers(clock::now_ms());
+            }
             Command::Rest => self.log.shrink_tail(0),
             Command::Configure => self.configure(partition),
             Command::DeleteRecords(offset, reply) => {
                 drop(reply.send(self.delete_records(partition, offset)));
             }
             Command::Open(reply) => drop(reply.send(Ok(()))),
-            Command::Close(reply) => {
+            Command::Stop(reply) => {
                 drop(reply.send(self.close(partition)));
-                return Next::Closed;
+                return Next::Stopped;
             }
             Command::Delete(reply) => {
                 self.refuse_pending(&AppendError::Deleted);

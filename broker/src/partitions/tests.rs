@@ -7,12 +7,15 @@ use duolog_bridge::remoting::{RemotingCommand, SerializeType};
 use duolog_bridge::session::Door;
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
-use duolog_log_core::log::ReadMinimum;
+use duolog_log_core::log::{AppendOrigin, ReadMinimum};
+use duolog_log_core::record::batch::TimestampType;
 use duolog_log_core::record::{DecodedBatch, Decompressor, SharedBatches};
+use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::disk::Disk;
 use duolog_log_core::testing::mem_disk::{Crash, Fault, MemDisk};
 use tokio::sync::mpsc;
 
+use super::append::{AppendError, Flush, Payload};
 use crate::bridge_backend::BridgeBackend;
 use crate::node::Node;
 use crate::testing::served::{self, TestNode, batch};
@@ -178,4 +181,71 @@ async fn flush_messages_1_loses_nothing_acknowledged_to_a_power_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sync_flush_loses_nothing_acknowledged_to_a_power_cut() {
     cut_power_at_every_call(Promise::SyncFlush).await;
+}
+
+/// The files at the top that a clean start trusts.
+const CHECKPOINTS: [&str; 3] = [
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_appended_after_a_stop() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic(TOPIC, &[]).await;
+    let mut client = node.connect().await;
+    assert_eq!(client.produce(TOPIC, 1, batch(&["v"])).await, (0, 0));
+    let used = node.node.partitions.find(topic.id, 0).expect("a partition");
+    let unused = node.node.partitions.find(topic.id, 1).expect("a partition");
+    drop(client);
+    let kept = node.node.clone();
+    let disk = node.stop().await;
+    let marker = std::path::Path::new("/data/.kafka_cleanshutdown");
+    assert!(disk.content(marker).is_some());
+    for partition in [used, unused] {
+        let bytes = batch(&["late"]);
+        let payload = Payload::Batch {
+            record_count: 1,
+            timestamp_type: TimestampType::CreateTime,
+            max_timestamp: 0,
+            origin: AppendOrigin::Client,
+            bytes,
+        };
+        let answer = partition.append(payload, 100, Acks::Leader, Flush::Topic).await;
+        let answer = answer.expect("a place").await.expect("an answer");
+        assert_eq!(answer, Err(AppendError::Stopping));
+        assert!(partition.reader().await.is_err(), "it is not opened again either");
+    }
+    kept.stop().await;
+}
+
+/// Whatever call of a stop fails: where the marker of a clean stop is, the checkpoints are too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_is_called_clean_only_with_its_checkpoints() {
+    let mut marked = 0;
+    for after in 0..CALLS_MAX {
+        let node = TestNode::start(&[]).await;
+        node.create_topic(TOPIC, &[]).await;
+        let mut client = node.connect().await;
+        assert_eq!(client.produce(TOPIC, 1, batch(&["v"])).await, (0, 0));
+        drop(client);
+        let disk = node.disk.clone();
+        let fails_at = disk.operations() + after;
+        disk.fail_operation(fails_at, Fault::Io);
+        let left = node.stop().await;
+        let of = |name: &str| left.content(&std::path::Path::new("/data").join(name));
+        if of(".kafka_cleanshutdown").is_some() {
+            marked += 1;
+            for name in CHECKPOINTS {
+                let text = of(name).map(|bytes| String::from_utf8(bytes).expect("text"));
+                let text = text.unwrap_or_else(|| panic!("{name} is missing, call {after} failed"));
+                assert!(name.starts_with("log-start") || text.contains("t 0 1"), "{name}: {text}");
+            }
+        }
+        if disk.operations() <= fails_at {
+            break;
+        }
+    }
+    assert!(marked > 0, "a stop without a fault is clean");
 }

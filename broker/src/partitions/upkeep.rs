@@ -13,7 +13,7 @@ use super::task::Owner;
 use crate::clock;
 
 impl Owner {
-    /// Rolls and drops what the topic's settings say; forgets silent producers.
+    /// Rolls and drops what the topic's settings say.
     pub(super) fn keep_house(&mut self, partition: &Arc<Partition>) {
         let now_ms = clock::now_ms();
         let end_before = self.log.log_end_offset();
@@ -42,7 +42,6 @@ impl Owner {
             }
         }
         self.log.remove_deleted(now_ms);
-        self.log.expire_producers(now_ms);
         self.log_start_moved(partition);
         partition.published.set_bytes(self.log.reader().size_in_bytes());
     }

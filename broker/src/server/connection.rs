@@ -8,7 +8,8 @@
 //!
 //! A handler returns once its request has its place in the log or its whole answer. So a Produce
 //! does not wait for the acknowledgement of the one before it, and a Fetch that waits for data
-//! holds back what was sent behind it, as in Kafka.
+//! holds back what was sent behind it, as in Kafka. A client that sends no more is answered what it
+//! has sent; only then is its connection closed, as in Kafka.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -17,20 +18,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use duolog_log_core::event::Protocol;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
-use super::frames::{FrameError, Frames};
-use super::write::write_segments;
-use crate::kafka::api::{self, Context, Pending, Refusal, Reply, Running};
+use super::frames::{FrameError, Frames, RequestFrame};
+use super::memory::{Room, Unwritten};
+use super::write::{Patience, write_patiently};
+use crate::kafka::api::{self, Context, Pending, Refusal, Reply};
 use crate::kafka::codec::{Frame, RequestHeader};
 use crate::limits::IN_FLIGHT_MAX;
 use crate::metrics::ApiTimer;
 use crate::node::Node;
+
+/// A peer that sends no more has its answers within this time, or is taken to be gone.
+const ENDED_PEER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why a connection was closed by this side.
 #[derive(Debug, thiserror::Error)]
@@ -47,14 +51,26 @@ enum CloseReason {
     Stopping,
 }
 
+/// A request that a handler works on.
+struct Running {
+    handler: api::Running,
+    request: Request,
+}
+
+/// What is kept of a request until its answer is there.
+struct Request {
+    timer: ApiTimer,
+    _room: Option<Room>,
+}
+
 /// An answer in its place.
 struct InFlight {
     answer: Answer,
-    timer: ApiTimer,
+    request: Request,
 }
 
 enum Answer {
-    Ready(Frame),
+    Ready(Frame, Unwritten),
     Pending(Pending),
 }
 
@@ -67,9 +83,12 @@ pub async fn serve(node: Arc<Node>, socket: TcpStream, peer: SocketAddr, listene
     instruments.tell_connected(Protocol::Kafka, peer);
     let idle = Duration::from_millis(node.config.connections.max_idle_ms.max(1).unsigned_abs());
     let (read, write) = socket.into_split();
-    let frames = Frames::new(read, node.config.connections.request_max_bytes);
-    let connection = Connection { node, write, peer, listener, in_flight: VecDeque::new() };
-    let ended = connection.run(frames, idle).await;
+    let (length_max, memory) = (node.config.connections.request_max_bytes, &node.requests);
+    let frames = Frames::new(read, length_max, memory.clone());
+    let patience = Patience { idle, stopping: node.stopping.clone() };
+    let in_flight = VecDeque::new();
+    let connection = Connection { node, write, peer, listener, patience, in_flight };
+    let ended = connection.run(frames).await;
     let reason: &dyn Display = match &ended {
         Ok(()) => &"closed by the client",
         Err(reason) => reason,
@@ -83,16 +102,20 @@ struct Connection {
     write: OwnedWriteHalf,
     peer: SocketAddr,
     listener: usize,
+    /// Silence after which it is closed, also of a client that takes no answers.
+    patience: Patience,
     /// Oldest first.
     in_flight: VecDeque<InFlight>,
 }
 
 impl Connection {
-    async fn run(mut self, mut frames: Frames, idle: Duration) -> Result<(), CloseReason> {
-        let stopping = self.node.stopping.clone();
+    async fn run(mut self, mut frames: Frames) -> Result<(), CloseReason> {
+        let (stopping, idle) = (self.node.stopping.clone(), self.patience.idle);
         let stopped = stopping.cancelled();
-        let mut running: Option<(Running, ApiTimer)> = None;
+        let mut running: Option<Running> = None;
         let mut active = Instant::now();
+        // Set once the peer sends no more: what it has sent is still answered.
+        let mut ended = false;
         let alarm = sleep_until(active + idle);
         tokio::pin!(alarm, stopped);
         loop {
@@ -100,28 +123,41 @@ impl Connection {
                 active = Instant::now();
             }
             let busy = running.is_some() || self.in_flight.len() >= IN_FLIGHT_MAX;
-            let reading = if busy { Reading::Close } else { Reading::Frame };
+            if ended && running.is_none() && self.in_flight.is_empty() {
+                return Ok(());
+            }
+            let reading = match (ended, busy) {
+                (true, _) => Reading::Nothing,
+                (false, true) => Reading::Close,
+                (false, false) => Reading::Frame,
+            };
             tokio::select! {
                 biased;
                 answer = oldest(&mut self.in_flight) => self.settle(answer?),
                 reply = handler(&mut running) => {
-                    if let (Some((_, timer)), reply) = (running.take(), reply?) {
-                        self.place(reply, timer);
+                    if let (Some(running), reply) = (running.take(), reply?) {
+                        self.place(reply, running.request);
                     }
                 }
-                frame = input(&mut frames, reading) => {
-                    let Some(frame) = frame? else { return Ok(()) };
-                    active = Instant::now();
-                    running = Some(self.begin(frame)?);
-                }
+                frame = input(&mut frames, reading) => match frame? {
+                    Some(frame) => running = Some(self.begin(frame)?),
+                    None => {
+                        ended = true;
+                        // Most likely it has gone, and nobody waits for the answers.
+                        alarm.as_mut().reset(Instant::now() + idle.min(ENDED_PEER_LIMIT));
+                    }
+                },
                 () = &mut stopped, if running.is_none() && self.in_flight.is_empty() => {
                     return Err(CloseReason::Stopping);
                 }
                 () = &mut alarm => {
-                    if !busy && active.elapsed() >= idle {
+                    if ended {
+                        return Ok(());
+                    }
+                    let since = if busy { Instant::now() } else { active.max(frames.last_read()) };
+                    if since.elapsed() >= idle {
                         return Err(CloseReason::Idle(idle));
                     }
-                    let since = if busy { Instant::now() } else { active };
                     alarm.as_mut().reset(since + idle);
                 }
             }
@@ -132,26 +168,31 @@ impl Connection {
     async fn write_ready(&mut self) -> Result<bool, CloseReason> {
         let mut wrote = false;
         while let Some(next) =
-            self.in_flight.pop_front_if(|next| matches!(next.answer, Answer::Ready(_)))
+            self.in_flight.pop_front_if(|next| matches!(next.answer, Answer::Ready(..)))
         {
-            if let Answer::Ready(frame) = next.answer {
-                write_segments(&mut self.write, frame.segments())
+            if let Answer::Ready(frame, _counted) = next.answer {
+                write_patiently(&mut self.write, frame.segments(), &self.patience)
                     .await
                     .map_err(CloseReason::Write)?;
-                next.timer.finish(frame.len());
+                next.request.timer.finish(frame.len());
                 wrote = true;
             }
         }
         Ok(wrote)
     }
 
-    fn place(&mut self, reply: Reply, timer: ApiTimer) {
+    fn place(&mut self, reply: Reply, request: Request) {
         let answer = match reply {
-            Reply::Now(frame) => Answer::Ready(frame),
+            Reply::Now(frame) => self.ready(frame),
             Reply::Later(pending) => Answer::Pending(pending),
-            Reply::None => return timer.finish(0),
+            Reply::None => return request.timer.finish(0),
         };
-        self.in_flight.push_back(InFlight { answer, timer });
+        self.in_flight.push_back(InFlight { answer, request });
+    }
+
+    fn ready(&self, frame: Frame) -> Answer {
+        let counted = self.node.answers.count(frame.len());
+        Answer::Ready(frame, counted)
     }
 
     /// The oldest answer has come.
@@ -159,17 +200,18 @@ impl Connection {
         let Some(mut oldest) = self.in_flight.pop_front() else { return };
         match answer {
             Some(frame) => {
-                oldest.answer = Answer::Ready(frame);
+                oldest.answer = self.ready(frame);
                 self.in_flight.push_front(oldest);
             }
-            None => oldest.timer.finish(0),
+            None => oldest.request.timer.finish(0),
         }
     }
 
     /// Reads the request's header and starts its handler.
-    fn begin(&self, frame: Bytes) -> Result<(Running, ApiTimer), Refusal> {
-        let (header, body) = RequestHeader::decode(&frame)?;
-        drop(frame);
+    fn begin(&self, frame: RequestFrame) -> Result<Running, Refusal> {
+        let RequestFrame { bytes, room } = frame;
+        let (header, body) = RequestHeader::decode(&bytes)?;
+        drop(bytes);
         let api = api::find(&header)?;
         let timer = self.node.metrics.kafka(api.key).start(body.len());
         let span = tracing::debug_span!(
@@ -187,9 +229,11 @@ impl Connection {
             peer: self.peer,
             listener: self.listener,
         };
-        let running = api.run(context, body);
-        let disabled = span.is_disabled();
-        Ok((if disabled { running } else { Box::pin(running.instrument(span)) }, timer))
+        let mut handler = api.run(context, body);
+        if !span.is_disabled() {
+            handler = Box::pin(handler.instrument(span));
+        }
+        Ok(Running { handler, request: Request { timer, _room: room } })
     }
 }
 
@@ -198,14 +242,17 @@ impl Connection {
 enum Reading {
     /// Its next request.
     Frame,
-    /// Only to hear that it has gone.
+    /// Only to hear that it sends no more.
     Close,
+    /// Nothing: it sends no more.
+    Nothing,
 }
 
-async fn input(frames: &mut Frames, reading: Reading) -> Result<Option<Bytes>, FrameError> {
+async fn input(frames: &mut Frames, reading: Reading) -> Result<Option<RequestFrame>, FrameError> {
     match reading {
         Reading::Frame => frames.next().await,
         Reading::Close => frames.closed().await.map(|()| None),
+        Reading::Nothing => std::future::pending().await,
     }
 }
 
@@ -218,9 +265,9 @@ async fn oldest(in_flight: &mut VecDeque<InFlight>) -> Result<Option<Frame>, Ref
 }
 
 /// What the running handler returns; never, when none runs.
-async fn handler(running: &mut Option<(Running, ApiTimer)>) -> Result<Reply, Refusal> {
+async fn handler(running: &mut Option<Running>) -> Result<Reply, Refusal> {
     match running {
-        Some((running, _)) => running.await,
+        Some(running) => running.handler.as_mut().await,
         None => std::future::pending().await,
     }
 }

@@ -2,7 +2,9 @@
 
 use bytes::{Buf, Bytes};
 use tokio::net::tcp::OwnedReadHalf;
+use tokio::time::Instant;
 
+use super::memory::{RequestMemory, Room};
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 
 const LENGTH_BYTES: usize = 4;
@@ -25,6 +27,15 @@ pub enum FrameError {
     Io(#[from] std::io::Error),
 }
 
+/// One request.
+#[derive(Debug)]
+pub struct RequestFrame {
+    /// Without its length.
+    pub bytes: Bytes,
+    /// To be kept as long as the bytes are needed.
+    pub room: Option<Room>,
+}
+
 /// The requests of one connection.
 #[derive(Debug)]
 pub struct Frames {
@@ -34,22 +45,27 @@ pub struct Frames {
 
 impl Frames {
     /// Reads frames of at most `length_max` bytes.
-    pub fn new(socket: OwnedReadHalf, length_max: i32) -> Self {
-        Self { input: ReadBuffer::new(socket), length_max }
+    pub fn new(socket: OwnedReadHalf, length_max: i32, memory: RequestMemory) -> Self {
+        Self { input: ReadBuffer::new(socket, memory), length_max }
     }
 
-    /// The next frame without its length; `None` once the peer has closed. May be cancelled at any
-    /// point without losing bytes.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
+    /// When something last came; now, while nothing is read because there is no room.
+    pub fn last_read(&self) -> Instant {
+        self.input.last_read()
+    }
+
+    /// The next frame; `None` once the peer has closed. May be cancelled at any point without
+    /// losing bytes.
+    pub async fn next(&mut self) -> Result<Option<RequestFrame>, FrameError> {
         loop {
-            let wanted = match self.frame_bytes()? {
+            let input = match self.frame_bytes()? {
                 Some(total) if self.input.bytes.len() >= total => {
                     return Ok(Some(self.take(total)));
                 }
-                Some(total) => total - self.input.bytes.len(),
-                None => FIRST_READ_BYTES,
+                Some(total) => self.input.read_frame(total).await?,
+                None => self.input.read(FIRST_READ_BYTES).await?,
             };
-            if self.input.read(wanted).await? == Input::End {
+            if input == Input::End {
                 return Ok(None);
             }
         }
@@ -59,15 +75,15 @@ impl Frames {
     /// what arrives in the meantime, up to one frame.
     pub async fn closed(&mut self) -> Result<(), FrameError> {
         loop {
-            let wanted = match self.frame_bytes()? {
+            let input = match self.frame_bytes()? {
                 // A whole frame is waiting: let the socket hold back the rest.
                 Some(total) if self.input.bytes.len() >= total => {
                     return std::future::pending().await;
                 }
-                Some(total) => total - self.input.bytes.len(),
-                None => FIRST_READ_BYTES,
+                Some(total) => self.input.read_frame(total).await?,
+                None => self.input.read(FIRST_READ_BYTES).await?,
             };
-            if self.input.read(wanted).await? == Input::End {
+            if input == Input::End {
                 return Ok(());
             }
         }
@@ -84,11 +100,11 @@ impl Frames {
         Ok(Some(LENGTH_BYTES + length as usize))
     }
 
-    fn take(&mut self, total: usize) -> Bytes {
+    fn take(&mut self, total: usize) -> RequestFrame {
         let mut frame = self.input.bytes.split_to(total);
         self.input.release();
         frame.advance(LENGTH_BYTES);
-        frame.freeze()
+        RequestFrame { bytes: frame.freeze(), room: self.input.take_room() }
     }
 }
 

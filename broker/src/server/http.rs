@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::control::{EventFeed, Sink};
-use super::listener::{ConnectionLimits, accept};
+use super::listener::{Bounds, ConnectionLimits, Stop, accept};
 use crate::limits::{HTTP_BODY_BYTES_MAX, HTTP_CONNECTIONS_MAX, HTTP_HEADER_BYTES_MAX};
 use crate::node::Node;
 
@@ -72,15 +72,16 @@ pub async fn serve(
     node: Arc<Node>,
     feed: Arc<EventFeed>,
     listener: TcpListener,
+    stop: Stop,
     tasks: TaskTracker,
     patience: Patience,
 ) {
-    let limits = ConnectionLimits::new(HTTP_CONNECTIONS_MAX, HTTP_CONNECTIONS_MAX);
-    let stopping = node.stopping.clone();
+    let max = HTTP_CONNECTIONS_MAX;
+    let limits = ConnectionLimits::new(move || Bounds { all: max, per_address: usize::MAX });
     let app = routes(Shared { node, feed });
-    let stop = stopping.clone();
-    accept(listener, limits, stopping, tasks, move |socket, address| {
-        serve_connection(app.clone(), socket, address, stop.clone(), patience)
+    let stopping = stop.begun.clone();
+    accept(listener, limits, stop, tasks, move |socket, address| {
+        serve_connection(app.clone(), socket, address, stopping.clone(), patience)
     })
     .await;
 }

@@ -1,15 +1,19 @@
 //! Listening sockets and the loop that accepts their connections, within bounds.
 
+use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::node::Node;
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -47,30 +51,77 @@ pub async fn bind(
     })
 }
 
-/// How many connections there may be.
-#[derive(Debug)]
+/// How many connections there may be at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// In all.
+    pub all: usize,
+    /// From one address.
+    pub per_address: usize,
+}
+
+/// Counts connections against bounds that may change.
 pub struct ConnectionLimits {
-    all: Arc<Semaphore>,
-    per_address_max: usize,
+    bounds: Box<dyn Fn() -> Bounds + Send + Sync>,
+    all: AtomicUsize,
     per_address: DashMap<IpAddr, usize>,
+    /// Rung when a connection has ended.
+    ended: Notify,
+}
+
+impl fmt::Debug for ConnectionLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.all.load(Ordering::Relaxed);
+        f.debug_struct("ConnectionLimits").field("all", &all).finish_non_exhaustive()
+    }
 }
 
 impl ConnectionLimits {
-    /// At most `all` connections, and `per_address` from one address.
-    pub fn new(all: i32, per_address: i32) -> Arc<Self> {
-        let bound = |max: i32| usize::try_from(max).unwrap_or_default();
+    /// Counts against what `bounds` says whenever somebody comes.
+    pub fn new(bounds: impl Fn() -> Bounds + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
-            all: Arc::new(Semaphore::new(bound(all).min(Semaphore::MAX_PERMITS))),
-            per_address_max: bound(per_address),
+            bounds: Box::new(bounds),
+            all: AtomicUsize::new(0),
             per_address: DashMap::new(),
+            ended: Notify::new(),
         })
+    }
+
+    /// What `max.connections` and `max.connections.per.ip` say at that moment.
+    pub fn of_kafka(node: Arc<Node>) -> Arc<Self> {
+        Self::new(move || {
+            let image = node.controller.image();
+            // Values were checked when they were set.
+            let bound = |key| image.values().parse(key).unwrap_or(usize::MAX);
+            Bounds { all: bound("max.connections"), per_address: bound("max.connections.per.ip") }
+        })
+    }
+
+    /// Waits until there is room for one more, which is counted until what it returns is dropped.
+    async fn place(self: &Arc<Self>) -> Place {
+        /// A bound that was raised is seen after so long even if nobody leaves.
+        const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            let max = (self.bounds)().all;
+            let entered = self.all.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
+                (count < max).then_some(count + 1)
+            });
+            if entered.is_ok() {
+                return Place(self.clone());
+            }
+            // Whether it rang or the time is over, the count is looked at again.
+            let _ = tokio::time::timeout(LOOK_AGAIN_AFTER, ended).await;
+        }
     }
 
     /// Counts a connection from `address`, until what it returns is dropped; `None` when there are
     /// too many from there.
     fn enter(self: &Arc<Self>, address: IpAddr) -> Option<AddressPlace> {
         let mut count = self.per_address.entry(address).or_default();
-        if *count >= self.per_address_max {
+        if *count >= (self.bounds)().per_address {
             return None;
         }
         *count += 1;
@@ -78,7 +129,17 @@ impl ConnectionLimits {
     }
 }
 
-/// One counted connection.
+/// One connection, counted with all.
+struct Place(Arc<ConnectionLimits>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.all.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.notify_waiters();
+    }
+}
+
+/// One connection, counted with those of its address.
 struct AddressPlace {
     limits: Arc<ConnectionLimits>,
     address: IpAddr,
@@ -93,14 +154,23 @@ impl Drop for AddressPlace {
     }
 }
 
-/// Accepts connections until `stopping`, each served by its own task under `tasks`.
+/// When a node stops.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Nothing new is begun any more; what was begun is answered.
+    pub begun: CancellationToken,
+    /// What has not ended by then is cut off.
+    pub over: CancellationToken,
+}
+
+/// Accepts connections until the node stops, each served by its own task under `tasks`.
 ///
-/// At the bound of all connections nothing more is accepted; beyond the bound of one address its
+/// At the bound of all connections the next one waits; beyond the bound of one address its
 /// connection is closed (`max.connections`, `max.connections.per.ip`).
 pub async fn accept<F>(
     listener: TcpListener,
     limits: Arc<ConnectionLimits>,
-    stopping: CancellationToken,
+    stop: Stop,
     tasks: TaskTracker,
     serve: impl Fn(TcpStream, SocketAddr) -> F,
 ) where
@@ -109,15 +179,10 @@ pub async fn accept<F>(
     /// Out of descriptors, most likely: some will come free.
     const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
     loop {
-        let next = async {
-            let place = limits.all.clone().acquire_owned().await;
-            (place, listener.accept().await)
+        let accepted = tokio::select! {
+            () = stop.begun.cancelled() => return,
+            accepted = listener.accept() => accepted,
         };
-        let (place, accepted) = tokio::select! {
-            () = stopping.cancelled() => return,
-            next = next => next,
-        };
-        let (Ok(place), accepted) = (place, accepted) else { return };
         let (socket, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -130,10 +195,21 @@ pub async fn accept<F>(
             tracing::debug!(%peer, "closed: too many connections from this address");
             continue;
         };
-        let served = serve(socket, peer);
+        // Nobody else is accepted meanwhile; the others wait in the system's queue.
+        let place = tokio::select! {
+            () = stop.begun.cancelled() => return,
+            place = limits.place() => place,
+        };
+        let (served, over) = (serve(socket, peer), stop.over.clone());
         tasks.spawn(async move {
-            served.await;
+            tokio::select! {
+                () = served => {}
+                () = over.cancelled() => tracing::debug!(%peer, "cut off: the node has stopped"),
+            }
             drop((place, address));
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

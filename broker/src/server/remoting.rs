@@ -26,11 +26,15 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::memory::{RequestMemory, Room};
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 use super::write::write_segments;
 use crate::instruments::Instruments;
 use crate::limits::{REMOTING_IN_FLIGHT_MAX, REMOTING_NOTICES_MAX, REMOTING_OUT_BYTES};
 use crate::metrics::{ApiTimer, Metrics};
+
+/// The length field of a frame, which does not count itself.
+const LENGTH_BYTES: usize = 4;
 
 /// How long a connection may take to answer what it owes once the node stops.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -67,6 +71,8 @@ pub struct Entrance<B> {
     pub metrics: Arc<Metrics>,
     /// Hear of connections that come and go.
     pub instruments: Arc<Instruments>,
+    /// Room for what clients send.
+    pub requests: RequestMemory,
     /// A connection that is neither read from nor written to for so long is closed.
     pub idle: Duration,
     /// Set once nothing new is to begin.
@@ -78,6 +84,8 @@ struct Waiting {
     later: BoxFuture<Option<Answer>>,
     /// `None` once it is answered.
     timer: Option<ApiTimer>,
+    /// Of a large request.
+    _room: Option<Room>,
 }
 
 impl Future for Waiting {
@@ -108,7 +116,7 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
     let connection = Connection {
         entrance,
         session: &session,
-        input: ReadBuffer::new(read),
+        input: ReadBuffer::new(read, entrance.requests.clone()),
         write,
         out: SegmentedOut::default(),
         begun: Vec::new(),
@@ -155,7 +163,7 @@ impl<B: Backend> Connection<'_, B> {
                 alarm.as_mut().reset(Instant::now() + DRAIN_LIMIT);
             }
             // What is begun is answered; nothing more is begun.
-            let wanted = if stopping { 0 } else { self.dispatch_all().await? };
+            let frame = if stopping { None } else { self.dispatch_all().await? };
             self.write_out().await?;
             if stopping && self.waiting.is_empty() {
                 return Err(CloseReason::Stopping);
@@ -166,7 +174,7 @@ impl<B: Backend> Connection<'_, B> {
                     self.answer(answer, timer)?;
                 }
                 Some(notice) = notices.recv() => notice.encode(&mut self.out)?,
-                input = self.input.read(wanted), if open => {
+                input = read_on(&mut self.input, frame), if open => {
                     if input? == Input::End {
                         return Ok(());
                     }
@@ -178,24 +186,25 @@ impl<B: Backend> Connection<'_, B> {
                     if stopping {
                         return Err(CloseReason::Stopping);
                     }
-                    if self.active.elapsed() >= idle {
+                    let since = self.active.max(self.input.last_read());
+                    if since.elapsed() >= idle {
                         return Err(CloseReason::Idle(idle));
                     }
-                    alarm.as_mut().reset(self.active + idle);
+                    alarm.as_mut().reset(since + idle);
                 }
             }
         }
     }
 
-    /// Begins every request that is whole; returns how many bytes to read next.
-    async fn dispatch_all(&mut self) -> Result<usize, CloseReason> {
+    /// Begins every request that is whole; returns how many bytes the next one has, if so much of it
+    /// is there.
+    async fn dispatch_all(&mut self) -> Result<Option<usize>, CloseReason> {
         while poll_fn(|context| Poll::Ready(self.dispatch_some(context))).await? == Left::More {
             self.flush().await?;
         }
-        let held = self.input.bytes.len();
         let announced = self.input.bytes.first_chunk().map(|field| i32::from_be_bytes(*field));
-        let total = announced.and_then(|length| usize::try_from(length).ok());
-        Ok(total.map_or(0, |total| (total + 4).saturating_sub(held)).max(FIRST_READ_BYTES))
+        let length = announced.and_then(|length| usize::try_from(length).ok());
+        Ok(length.map(|length| length.saturating_add(LENGTH_BYTES)))
     }
 
     /// Begins requests that are whole, as long as the answers are not too many to be kept, then goes
@@ -207,7 +216,8 @@ impl<B: Backend> Connection<'_, B> {
         while self.waiting.len() + self.begun.len() < REMOTING_IN_FLIGHT_MAX {
             let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
             self.input.release();
-            self.begin(request)?;
+            let room = self.input.take_room();
+            self.begin(request, room)?;
             if self.out.len() >= REMOTING_OUT_BYTES {
                 left = Left::More;
                 break;
@@ -224,7 +234,7 @@ impl<B: Backend> Connection<'_, B> {
         Ok(left)
     }
 
-    fn begin(&mut self, request: RemotingCommand) -> Result<(), CloseReason> {
+    fn begin(&mut self, request: RemotingCommand, room: Option<Room>) -> Result<(), CloseReason> {
         let timer = self.entrance.metrics.rocketmq(request.code).start(request.body.len());
         let mut later = match self.entrance.dispatcher.dispatch(self.session, request) {
             Dispatched::Now(answer) => return self.answer(answer, timer),
@@ -234,7 +244,7 @@ impl<B: Backend> Connection<'_, B> {
         match later.as_mut().poll(&mut task::Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => self.answer(answer, timer),
             Poll::Pending => {
-                self.begun.push(Waiting { later, timer: Some(timer) });
+                self.begun.push(Waiting { later, timer: Some(timer), _room: room });
                 Ok(())
             }
         }
@@ -280,6 +290,16 @@ impl<B: Backend> Connection<'_, B> {
         }
         self.active = Instant::now();
         Ok(())
+    }
+}
+
+/// Reads on in a frame of so many bytes, if that is known.
+async fn read_on(input: &mut ReadBuffer, frame: Option<usize>) -> std::io::Result<Input> {
+    match frame {
+        Some(total) if input.bytes.len() < total => input.read_frame(total).await,
+        // A whole one that may not begin yet: only to hear that the client goes.
+        Some(_) => input.read(1).await,
+        None => input.read(FIRST_READ_BYTES).await,
     }
 }
 

@@ -26,7 +26,7 @@ use super::served::{LIMIT, TestNode};
 use crate::bridge_backend::BridgeBackend;
 use crate::partitions::Partition;
 use crate::partitions::append::{Flush, Payload};
-use crate::server::listener::{ConnectionLimits, accept};
+use crate::server::listener::{Bounds, ConnectionLimits, Stop, accept};
 use crate::server::remoting::{self, Entrance};
 
 /// Where the test node's broker claims to be.
@@ -51,14 +51,15 @@ impl TestNode {
             dispatcher: dispatcher.clone(),
             metrics: self.node.metrics.clone(),
             instruments: self.node.instruments.clone(),
+            requests: self.node.requests.clone(),
             idle,
             stopping: self.node.stopping.clone(),
         });
         let tasks = self.tasks();
         let accepted = accept(
             listener,
-            ConnectionLimits::new(1000, 1000),
-            self.node.stopping.clone(),
+            ConnectionLimits::new(|| Bounds { all: 1000, per_address: 1000 }),
+            Stop { begun: self.node.stopping.clone(), ..Stop::default() },
             tasks.clone(),
             move |socket, peer| {
                 let entrance = entrance.clone();

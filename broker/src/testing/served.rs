@@ -26,7 +26,7 @@ use crate::kafka::codec::messages::{ApiVersionsRequest, ProduceRequest, ProduceR
 use crate::kafka::codec::{Message, Records, decode_response, encode_request};
 use crate::node::Node;
 use crate::server::connection;
-use crate::server::listener::{ConnectionLimits, accept};
+use crate::server::listener::{ConnectionLimits, Stop, accept};
 
 /// Nothing in these tests takes longer.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -79,11 +79,11 @@ impl TestNode {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let kafka = listener.local_addr().expect("bound");
         node.set_advertised(vec![("127.0.0.1".into(), i32::from(kafka.port()))]);
-        let bounds = &node.config.connections;
-        let limits = ConnectionLimits::new(bounds.max_connections, bounds.max_connections_per_ip);
+        let limits = ConnectionLimits::of_kafka(node.clone());
         let tasks = TaskTracker::new();
-        let (served, stopping) = (node.clone(), node.stopping.clone());
-        tasks.spawn(accept(listener, limits, stopping, tasks.clone(), move |socket, peer| {
+        let served = node.clone();
+        let stop = Stop { begun: node.stopping.clone(), ..Stop::default() };
+        tasks.spawn(accept(listener, limits, stop, tasks.clone(), move |socket, peer| {
             connection::serve(served.clone(), socket, peer, 0)
         }));
         Self { node, disk, kafka, told, tasks }
@@ -163,6 +163,11 @@ impl Client {
     /// Sends bytes as they are.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         self.socket.write_all(bytes).await.expect("the node reads");
+    }
+
+    /// Sends no more, but goes on reading.
+    pub async fn end(&mut self) {
+        self.socket.shutdown().await.expect("connected");
     }
 
     /// Reads an answer.

@@ -66,3 +66,70 @@ fn attributes_are_settings_and_back() {
     }
     assert!(check_override("rmq.key.source", "tags").is_err());
 }
+
+/// Key of a topic, a value other than its default, what becomes of it.
+const ROWS: [(&str, &str, &str); 20] = [
+    ("file.delete.delay.ms", "7", "file_delete_delay_ms: 7,"),
+    ("flush.messages", "7", "flush_messages: 7,"),
+    ("flush.ms", "7", "flush_ms: 7,"),
+    ("index.interval.bytes", "7", "index_interval_bytes: 7,"),
+    ("max.message.bytes", "70", "max_message_bytes: 70,"),
+    ("message.timestamp.after.max.ms", "7", "timestamp_after_max_ms: 7,"),
+    ("message.timestamp.before.max.ms", "7", "timestamp_before_max_ms: 7,"),
+    ("message.timestamp.type", "LogAppendTime", "timestamp_type: LogAppendTime,"),
+    ("message.type", "FIFO", "message_type: \"FIFO\","),
+    ("min.insync.replicas", "2", "min_insync_replicas: 2,"),
+    ("retention.bytes", "7000", "retention_bytes: 7000,"),
+    ("retention.ms", "7", "retention_ms: 7,"),
+    ("rmq.key.source", "none", "rmq_key_source: Nothing,"),
+    ("rmq.order", "true", "rmq_order: true,"),
+    ("rmq.perm", "4", "rmq_perm: 4,"),
+    ("rmq.read.queues", "3", "rmq_read_queues: Some(3),"),
+    ("rmq.sys.flag", "1", "rmq_sys_flag: 1,"),
+    ("rmq.write.queues", "3", "rmq_write_queues: Some(3),"),
+    ("segment.bytes", "2097152", "segment_bytes: 2097152,"),
+    ("segment.index.bytes", "70", "segment_index_bytes: 70,"),
+];
+
+/// Keys that are written in another unit than the topic's.
+const UNITS: [(&str, i64); 3] = [
+    ("log.retention.minutes", 60_000),
+    ("log.retention.hours", 3_600_000),
+    ("log.roll.hours", 3_600_000),
+];
+
+fn resolved(values: &Values, own: &Overrides) -> String {
+    format!("{:?}", TopicConfig::resolve(values, own).expect("valid"))
+}
+
+#[test]
+fn every_key_of_a_topic_and_every_default_of_the_node_reaches_it() {
+    let mut rows = ROWS.to_vec();
+    rows.push(("segment.ms", "7", "segment_ms: 7,"));
+    let plain = resolved(&Values::default(), &Overrides::new());
+    let mut seen = Vec::new();
+    for (name, value, shown) in rows {
+        assert!(!plain.contains(shown), "{name}: {value} is its default");
+        let own = resolved(&Values::default(), &overrides(&[(name, value)]));
+        assert!(own.contains(shown), "{name}={value}: {own}");
+        seen.push(name);
+        for synonym in &key::topic_key(name).expect("known").synonyms {
+            let unit = UNITS.iter().find(|(name, _)| name == synonym).map(|(_, unit)| unit);
+            let shown = match unit {
+                None => shown.to_owned(),
+                Some(unit) => shown.replace(" 7,", &format!(" {},", 7 * unit)),
+            };
+            let set = values(&[&format!("{synonym}={value}")]);
+            let inherited = resolved(&set, &Overrides::new());
+            assert!(inherited.contains(&shown), "{synonym}={value}: {inherited}");
+        }
+    }
+    let attributes = BTreeMap::from([("k".to_owned(), "v".to_owned())]);
+    let own = TopicConfig::resolve(&Values::default(), &attribute_overrides(&attributes));
+    assert!(own.expect("valid").attributes().contains_key("k"), "rmq.attributes");
+    seen.push("rmq.attributes");
+    seen.sort_unstable();
+    let acting: Vec<_> =
+        key::topic_keys().iter().filter(|key| key.acts).map(|key| key.name).collect();
+    assert_eq!(seen, acting);
+}

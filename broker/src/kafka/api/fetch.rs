@@ -33,6 +33,9 @@ pub(super) struct Fetch;
 /// First version that names topics by id (KIP-516).
 const TOPIC_ID_FROM: i16 = 13;
 
+/// First version that names the replica in its state (KIP-903).
+const REPLICA_STATE_FROM: i16 = 15;
+
 /// `replica_id` of tools that look at a log as it is, up to its end (`FetchRequest`).
 const DEBUGGING_REPLICA: i32 = -2;
 
@@ -42,6 +45,9 @@ impl Handler for Fetch {
     const VERSIONS: RangeInclusive<i16> = 4..=18;
 
     async fn handle(context: &Context, mut request: FetchRequest) -> FetchResponse {
+        if context.version >= REPLICA_STATE_FROM {
+            request.replica_id = request.replica_state.replica_id;
+        }
         let bounds = bounds(context, &request);
         let begun = match begin(context, &mut request) {
             Ok(begun) => begun,
@@ -56,7 +62,8 @@ impl Handler for Fetch {
 }
 
 fn bounds(context: &Context, request: &FetchRequest) -> Bounds {
-    let max_bytes = request.max_bytes.min(context.node.config.fetch_max_bytes).max(0);
+    let share = i32::try_from(context.node.answers.share()).unwrap_or(i32::MAX);
+    let max_bytes = request.max_bytes.min(context.node.config.fetch_max_bytes).min(share).max(0);
     Bounds {
         max_wait_ms: u64::try_from(request.max_wait_ms).unwrap_or_default(),
         // More than may be answered is never there.
@@ -135,7 +142,6 @@ fn forgotten(naming: Naming, topics: Vec<ForgottenTopic>) -> Vec<PartitionKey> {
 
 /// Finds the partitions and opens their logs.
 async fn find<'a>(context: &Context, request: &FetchRequest, begun: &'a Begun) -> Vec<Wanted<'a>> {
-    let replica = request.replica_id.max(request.replica_state.replica_id);
     let mut wanted = Vec::with_capacity(begun.asks.len());
     let mut last: Option<(&TopicKey, Result<Topic, Source>)> = None;
     for (ask, told) in &begun.asks {
@@ -148,7 +154,7 @@ async fn find<'a>(context: &Context, request: &FetchRequest, begun: &'a Begun) -
             Err(source) => source.clone(),
         };
         last = Some((&ask.key.topic, topic));
-        let source = if replica >= 0 { source.not_led() } else { source };
+        let source = if request.replica_id >= 0 { source.not_led() } else { source };
         wanted.push(Wanted { ask, told: *told, source });
     }
     wanted

@@ -20,6 +20,7 @@ mod api_versions;
 mod data;
 mod fetch_sessions;
 mod groups;
+mod live_groups;
 
 /// A node that listens nowhere, and its data.
 struct Served {

@@ -49,7 +49,7 @@ async fn what_was_never_written_is_neither_opened_nor_closed() {
     let topic = node.create_topic("t", &[]).await;
     let mut client = node.connect().await;
     assert_eq!(read(&mut client).await, 0);
-    keep_house(node.node.partitions.clone()).await;
+    keep_house(node.node.partitions.clone(), node.node.stopping.clone()).await;
     rest(node.node.partitions.clone()).await;
     for index in 0..2 {
         let partition = node.node.partitions.find(topic.id, index).expect("a partition");

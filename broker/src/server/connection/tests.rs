@@ -1,12 +1,16 @@
 //! What a connection does with frames, against a whole node.
 
 use bytes::{BufMut, BytesMut};
+use duolog_log_core::event::EventKind;
 use duolog_log_core::gate::{GateAction, GateFilter, GatePoint};
 
+use crate::config::change::Change;
+use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
 use crate::kafka::codec::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse, ProduceResponse,
+    ApiVersionsRequest, ApiVersionsResponse, FetchRequest, FetchResponse, MetadataRequest,
+    MetadataResponse, ProduceResponse,
 };
-use crate::kafka::codec::{ApiKey, decode_response, encode_request};
+use crate::kafka::codec::{ApiKey, Records, decode_response, encode_request};
 use crate::testing::served::{Client, TestNode, batch, eventually, produce_request};
 
 fn frame(body: &[u8]) -> Vec<u8> {
@@ -190,6 +194,163 @@ async fn an_idle_connection_is_closed() {
     let node = TestNode::start(&["connections.max.idle.ms=50"]).await;
     let mut client = node.connect().await;
     assert!(is_closed(&mut client).await);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_no_more_gets_all_its_answers() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    let gate = node.arm(GatePoint::HighWatermarkBefore, "t", GateAction::Hold);
+    let mut client = node.connect().await;
+    for value in ["a", "b", "c"] {
+        client.send(9, &produce_request("t", -1, batch(&[value]).freeze())).await;
+    }
+    client.send(0, &ApiVersionsRequest::default()).await;
+    client.end().await;
+    eventually("all is in the log", || partition.offsets().log_end == 3).await;
+    assert!(node.node.instruments.release(gate));
+    for offset in 0..3 {
+        let (_, answer): (_, ProduceResponse) = client.receive(9).await;
+        assert_eq!(answer.responses[0].partition_responses[0].base_offset, offset);
+    }
+    assert!(client.receive_frame().await.is_some(), "the last request, too");
+    assert!(is_closed(&mut client).await);
+    node.stop().await;
+}
+
+/// Asks for far more than sockets hold, and takes none of it.
+async fn take_nothing(node: &TestNode) -> Client {
+    let mut writer = node.connect().await;
+    let large = "v".repeat(1_000_000);
+    for _ in 0..40 {
+        assert_eq!(writer.produce("t", 1, batch(&[large.as_str()])).await.0, 0);
+    }
+    let mut reader = node.connect().await;
+    for _ in 0..3 {
+        reader.send(12, &fetch_all("t")).await;
+    }
+    eventually("an answer waits", || node.node.answers.used() > 1_000_000).await;
+    reader
+}
+
+fn fetch_all(topic: &str) -> FetchRequest {
+    let partition = FetchPartition {
+        partition: 0,
+        fetch_offset: 0,
+        partition_max_bytes: i32::MAX,
+        ..FetchPartition::default()
+    };
+    FetchRequest {
+        max_wait_ms: 0,
+        max_bytes: i32::MAX,
+        topics: vec![FetchTopic {
+            topic: topic.into(),
+            partitions: vec![partition],
+            ..FetchTopic::default()
+        }],
+        ..FetchRequest::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_takes_no_answers_is_closed_and_its_answers_dropped() {
+    let node = TestNode::start(&["connections.max.idle.ms=300"]).await;
+    node.create_topic("t", &[]).await;
+    node.listen();
+    let reader = take_nothing(&node).await;
+    eventually("it is closed", || {
+        let closed = node.told.of(EventKind::ClientClose, "t");
+        closed.iter().any(|event| {
+            event.cause.as_deref().is_some_and(|cause| cause.ends_with("takes no answers"))
+        })
+    })
+    .await;
+    eventually("nothing is kept for it", || node.node.answers.used() == 0).await;
+    drop(reader);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_takes_no_answers_does_not_hold_up_a_stop() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let reader = take_nothing(&node).await;
+    node.stop().await;
+    drop(reader);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fetches_get_smaller_when_answers_are_not_taken() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    let mut client = node.connect().await;
+    for _ in 0..4 {
+        client.produce("t", 1, batch(&["v".repeat(40_000).as_str()])).await;
+    }
+    let others = node.node.answers.count(crate::limits::ANSWERS_BYTES_MAX);
+    let response: FetchResponse = client.call(12, &fetch_all("t")).await;
+    let bytes = response.responses[0].partitions[0].records.as_ref().map_or(0, Records::len);
+    assert!((40_000..80_000).contains(&bytes), "one batch of {bytes}");
+    drop(others);
+    let response: FetchResponse = client.call(12, &fetch_all("t")).await;
+    let bytes = response.responses[0].partitions[0].records.as_ref().map_or(0, Records::len);
+    assert!(bytes > 160_000, "{bytes}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_request_waits_for_room_and_a_small_one_does_not() {
+    let settings = ["queued.max.request.bytes=2000000", "socket.request.max.bytes=2000000"];
+    let node = TestNode::start(&settings).await;
+    node.create_topic("t", &[]).await;
+    let large = produce_request("t", 1, batch(&["v".repeat(600_000).as_str()]).freeze());
+    let large = encode_request(7, None, 9, &large).expect("encodable").to_bytes();
+    // Three have room, the fourth does not, though none is whole.
+    let mut halves = Vec::new();
+    for _ in 0..3 {
+        let mut client = node.connect().await;
+        client.send_bytes(&large[..large.len() / 2]).await;
+        halves.push(client);
+    }
+    eventually("three have room", || node.node.requests.used() > 1_800_000).await;
+    let mut fourth = node.connect().await;
+    fourth.send_bytes(&large).await;
+    let mut small = node.connect().await;
+    small.ping().await;
+    assert_eq!(small.produce("t", 1, batch(&["small"])).await, (0, 0), "the fourth was not read");
+    let mut first = halves.remove(0);
+    first.send_bytes(&large[large.len() / 2..]).await;
+    assert!(first.receive_frame().await.is_some());
+    assert!(fourth.receive_frame().await.is_some(), "its room came free");
+    drop(halves);
+    eventually("all room comes back", || node.node.requests.used() == 0).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_bound_of_connections_acts_at_once() {
+    let node = TestNode::start(&[]).await;
+    let mut first = node.connect().await;
+    first.ping().await;
+    let set = |value: &str| {
+        let change = Change::Set(value.to_owned());
+        node.node
+            .controller
+            .alter_broker_config("", vec![("max.connections.per.ip".into(), change)])
+    };
+    set("1").await.expect("changed");
+    assert!(is_closed(&mut node.connect().await).await);
+    set("5").await.expect("changed");
+    node.connect().await.ping().await;
+    let none = vec![("max.connections".to_owned(), Change::Set("1".to_owned()))];
+    node.node.controller.alter_broker_config("", none).await.expect("changed");
+    let mut waits = node.connect().await;
+    waits.send(0, &ApiVersionsRequest::default()).await;
+    first.ping().await;
+    drop(first);
+    assert!(waits.receive_frame().await.is_some(), "served once the first has gone");
     node.stop().await;
 }
 

@@ -151,6 +151,7 @@ enum Action {
     Hold,
     Drop,
     Fail,
+    Crash,
     DelayMs(u64),
 }
 
@@ -186,6 +187,7 @@ fn armed(shared: &Shared, arm: Arm) -> Result<GateId, String> {
         Action::Hold => GateAction::Hold,
         Action::Drop => GateAction::Drop,
         Action::Fail => GateAction::Fail,
+        Action::Crash => GateAction::Crash,
         Action::DelayMs(ms) => GateAction::Delay(ms),
     };
     let filter = GateFilter {

@@ -6,28 +6,41 @@ use duolog_coordinator::group::image::GroupImage;
 
 use crate::metrics::{escape, header};
 use crate::node::Node;
-use crate::partitions::Partition;
+use crate::partitions::{Offsets, Partition};
 
-/// Offsets of one log as a gauge.
-type Figure = (&'static str, &'static str, fn(&Partition) -> i64);
+/// One log at one moment.
+struct LogFigures {
+    /// The labels of its series.
+    labels: String,
+    offsets: Offsets,
+    bytes: i64,
+}
+
+/// One number of a log as a gauge.
+type Figure = (&'static str, &'static str, fn(&LogFigures) -> i64);
 
 const FIGURES: [Figure; 5] = [
-    ("duolog_log_start_offset", "Earliest readable offset.", |partition| {
-        partition.offsets().log_start
+    ("duolog_log_start_offset", "Earliest readable offset.", |log| log.offsets.log_start),
+    ("duolog_log_end_offset", "Next offset to be written.", |log| log.offsets.log_end),
+    ("duolog_high_watermark", "First offset that is not committed.", |log| {
+        log.offsets.high_watermark
     }),
-    ("duolog_log_end_offset", "Next offset to be written.", |partition| {
-        partition.offsets().log_end
+    ("duolog_last_stable_offset", "First offset that read_committed does not see.", |log| {
+        log.offsets.last_stable
     }),
-    ("duolog_high_watermark", "First offset that is not committed.", |partition| {
-        partition.offsets().high_watermark
-    }),
-    ("duolog_last_stable_offset", "First offset that read_committed does not see.", |partition| {
-        partition.offsets().last_stable
-    }),
-    ("duolog_log_bytes", "Bytes of all segments.", |partition| {
-        i64::try_from(partition.bytes()).unwrap_or(i64::MAX)
-    }),
+    ("duolog_log_bytes", "Bytes of all segments.", |log| log.bytes),
 ];
+
+impl LogFigures {
+    fn of(partition: &Partition) -> Self {
+        let (topic, index) = (escape(&partition.topic), partition.index);
+        Self {
+            labels: format!("topic=\"{topic}\",partition=\"{index}\""),
+            offsets: partition.offsets(),
+            bytes: i64::try_from(partition.bytes()).unwrap_or(i64::MAX),
+        }
+    }
+}
 
 /// Writes the figures of every log that was opened, and of every group.
 pub fn render(node: &Node, out: &mut String) -> fmt::Result {
@@ -36,16 +49,19 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
     let mut partitions = node.partitions.all();
     partitions.retain(|partition| partition.was_opened());
     partitions.sort_by(|a, b| (&a.topic, a.index).cmp(&(&b.topic, b.index)));
+    let logs: Vec<_> = partitions.iter().map(|partition| LogFigures::of(partition)).collect();
     for (name, help, value) in FIGURES {
         header(out, name, help, "gauge")?;
-        for partition in &partitions {
-            let (topic, index) = (escape(&partition.topic), partition.index);
-            writeln!(
-                out,
-                "{name}{{topic=\"{topic}\",partition=\"{index}\"}} {}",
-                value(partition)
-            )?;
+        for log in &logs {
+            writeln!(out, "{name}{{{}}} {}", log.labels, value(log))?;
         }
+    }
+    for (name, help, bytes) in [
+        ("duolog_request_memory_bytes", "Room that large requests take.", node.requests.used()),
+        ("duolog_answer_memory_bytes", "Answers not taken yet.", node.answers.used() as u64),
+    ] {
+        header(out, name, help, "gauge")?;
+        writeln!(out, "{name} {bytes}")?;
     }
     let (offset, lag) = ("duolog_group_offset", "duolog_group_lag");
     header(out, offset, "Committed position.", "gauge")?;

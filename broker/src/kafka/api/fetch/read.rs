@@ -184,7 +184,12 @@ fn read(
     let end = isolation.end(offsets);
     let outside = ask.fetch_offset < offsets.log_start || ask.fetch_offset > offsets.log_end;
     if ask.last_fetched_epoch < 0 && !outside && ask.fetch_offset >= end {
-        return Ok(data);
+        // Who waits for more of a deleted topic would wait in vain.
+        return if partition.is_gone() {
+            Err(ErrorCode::UnknownTopicOrPartition)
+        } else {
+            Ok(data)
+        };
     }
     let reader = partition.open_reader();
     let reader = reader.ok_or_else(|| ErrorCode::from(&AppendError::Stopping))?;

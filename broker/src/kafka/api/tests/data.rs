@@ -1,5 +1,6 @@
 //! Produce, Fetch, ListOffsets and groups, through a connection to a whole node.
 
+use duolog_log_core::gate::{GateAction, GatePoint};
 use duolog_log_core::ids::{ProducerEpoch, ProducerId};
 use duolog_log_core::record::batch::{BatchHeader, SharedBatches};
 use duolog_log_core::record::{
@@ -445,5 +446,49 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert_eq!(bases(&response, 0), [0]);
     node.disk.set_capacity(None);
     assert_eq!(client.produce("t", 1, batch(&["after"])).await, (0, 1));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_debugging_replica_sees_to_the_log_end_in_every_version() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let _gate = node.arm(GatePoint::HighWatermarkBefore, "t", GateAction::Hold);
+    let mut client = node.connect().await;
+    assert_eq!(client.produce("t", 1, batch(&["v"])).await, (0, 0));
+    for version in [12, 14, 15, 17] {
+        for (replica, seen) in [(-1, vec![]), (-2, vec![0])] {
+            let mut request = fetch_request("t", &[(0, 0)]);
+            request.topics[0].topic_id = topic.id;
+            request.replica_id = if version < 15 { replica } else { -1 };
+            request.replica_state.replica_id = if version < 15 { -1 } else { replica };
+            let response: FetchResponse = client.call(version, &request).await;
+            assert_eq!(bases(&response, 0), seen, "v{version} as {replica}");
+        }
+        let mut request = fetch_request("t", &[(0, 0)]);
+        request.topics[0].topic_id = topic.id;
+        request.replica_id = if version < 15 { 2 } else { -1 };
+        request.replica_state.replica_id = if version < 15 { -1 } else { 2 };
+        let response: FetchResponse = client.call(version, &request).await;
+        let code = response.responses[0].partitions[0].error_code;
+        assert_eq!(code, 6, "v{version}: nobody follows a node that is alone");
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_fetch_hears_of_its_topics_deletion() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let mut reader = node.connect().await;
+    let mut request = fetch_request("t", &[(0, 0), (1, 0)]);
+    request.max_wait_ms = 60_000;
+    reader.send(12, &request).await;
+    let partition = node.node.partitions.find(topic.id, 1).expect("a partition");
+    eventually("the fetch waits", || partition.is_awaited()).await;
+    node.node.delete_topic(topic.id).await.expect("deleted");
+    let (_, response): (_, FetchResponse) = reader.receive(12).await;
+    let codes = response.responses[0].partitions.iter().map(|partition| partition.error_code);
+    assert!(codes.into_iter().any(|code| code == 3), "UNKNOWN_TOPIC_OR_PARTITION");
     node.stop().await;
 }
