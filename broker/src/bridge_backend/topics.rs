@@ -15,7 +15,7 @@ pub(super) async fn create(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> 
     let topic = NewTopic {
         name: spec.name.clone(),
         partitions: spec.partitions(),
-        overrides: overrides(spec),
+        overrides: overrides(spec, spec.partitions()),
         door: Door::RocketMq,
     };
     let created = node.controller.create_topic(topic, IfExists::Return).await;
@@ -23,12 +23,14 @@ pub(super) async fn create(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> 
     Ok(created.queues.clone())
 }
 
-/// Creates a topic, or changes it to `spec`; partitions only grow.
+/// Creates a topic, or changes it to `spec`. Partitions only grow; the queues that clients see may
+/// be fewer than there are partitions, which is how a topic shrinks.
 pub(super) async fn put(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> {
     let refused = |error| of_controller(&spec.name, &error);
     let found = node.controller.image().topic(&spec.name).cloned();
     let Some(topic) = found else { return create(node, spec).await };
-    let changes = changes(&topic.overrides, overrides(spec));
+    let partitions = spec.partitions().max(topic.partition_count());
+    let changes = changes(&topic.overrides, overrides(spec, partitions));
     // More partitions first: a queue that is shown must be there.
     if spec.partitions() > topic.partition_count() {
         node.controller.create_partitions(topic.id, spec.partitions()).await.map_err(refused)?;
@@ -38,10 +40,10 @@ pub(super) async fn put(node: &Node, spec: &TopicSpec) -> Result<Arc<Topic>> {
     topic.ok_or_else(|| refused(crate::controller::ControllerError::UnknownTopic))
 }
 
-/// What a specification means as settings of the topic.
-fn overrides(spec: &TopicSpec) -> Overrides {
+/// What a specification means as settings of a topic of that many partitions. A count of queues
+/// that equals them needs no setting and follows them when they grow.
+fn overrides(spec: &TopicSpec, partitions: i32) -> Overrides {
     let mut overrides = attribute_overrides(&spec.attributes);
-    let partitions = spec.partitions();
     let mut set = |key: &str, value: i32, default: i32| {
         if value != default {
             overrides.insert(key.to_owned(), value.to_string());
@@ -71,6 +73,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::testing::Bench;
 
     fn spec(read: i32, write: i32) -> TopicSpec {
         TopicSpec {
@@ -86,10 +89,22 @@ mod tests {
 
     #[test]
     fn only_what_differs_from_the_defaults_is_set() {
-        assert_eq!(overrides(&spec(8, 8)).into_keys().collect::<Vec<_>>(), ["message.type"]);
-        let shrunk = overrides(&spec(8, 4));
+        assert_eq!(overrides(&spec(8, 8), 8).into_keys().collect::<Vec<_>>(), ["message.type"]);
+        let shrunk = overrides(&spec(8, 4), 8);
         assert_eq!(shrunk.get("rmq.write.queues").map(String::as_str), Some("4"));
         assert_eq!(shrunk.get("rmq.read.queues"), None);
+    }
+
+    /// As an operator drains queues: readers keep those that writers gave up. The route after each
+    /// step is the peer's.
+    #[test]
+    fn queues_shrink_step_by_step_while_partitions_stay() {
+        let bench = Bench::with(&[]);
+        for (read, write) in [(8, 8), (8, 4), (4, 4), (2, 2), (4, 2), (8, 8), (12, 12)] {
+            let topic = bench.run(put(&bench.node, &spec(read, write))).expect("changed");
+            assert_eq!((topic.read_queues, topic.write_queues), (read, write));
+            assert_eq!(topic.partitions, read.max(8), "after {read}/{write}");
+        }
     }
 
     #[test]
@@ -98,7 +113,7 @@ mod tests {
             ("retention.ms".to_owned(), "1".to_owned()),
             ("rmq.perm".to_owned(), "4".to_owned()),
         ]);
-        let changes = changes(&held, overrides(&spec(1, 1)));
+        let changes = changes(&held, overrides(&spec(1, 1), 1));
         assert_eq!(
             changes,
             [
