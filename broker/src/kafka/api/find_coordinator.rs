@@ -1,7 +1,13 @@
 //! FindCoordinator: key 10, v0–v6. Which node coordinates a group: this one.
 //!
-//! Creates `__consumer_offsets` on first need. Leaves out: transactions and share groups, which are
-//! INVALID_REQUEST with a text until they exist. Source: KIP-699; KafkaApis.getCoordinator.
+//! Creates `__consumer_offsets` on first need. Leaves out: share groups, which are INVALID_REQUEST
+//! with a text until they exist; and transactions, which are CLUSTER_AUTHORIZATION_FAILED with a
+//! text. Source: KIP-699; KafkaApis.getCoordinator.
+//!
+//! That code is the one which every stock producer takes as final and whose text it shows:
+//! librdkafka asks again without end after INVALID_REQUEST (rd_kafka_txn_handle_FindCoordinator),
+//! and the Java producer drops the text of TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+//! (TransactionManager.FindCoordinatorHandler).
 
 use std::ops::RangeInclusive;
 
@@ -21,6 +27,9 @@ const MANY_FROM: i16 = 4;
 
 /// `CoordinatorType.GROUP`.
 const GROUP: i8 = 0;
+
+/// `CoordinatorType.TRANSACTION`.
+const TRANSACTION: i8 = 1;
 
 impl Handler for FindCoordinator {
     type Request = FindCoordinatorRequest;
@@ -50,6 +59,10 @@ impl Handler for FindCoordinator {
 }
 
 async fn find(context: &Context, key_type: i8, key: Str) -> Coordinator {
+    if key_type == TRANSACTION {
+        let text = "transactions are not supported yet by this broker: unset transactional.id";
+        return refused(key, ErrorCode::ClusterAuthorizationFailed, text.into());
+    }
     if key_type != GROUP {
         let text = format!("coordinators of type {key_type} are not supported yet, only 0 (group)");
         return refused(key, ErrorCode::InvalidRequest, text.into());
