@@ -26,6 +26,12 @@ pub fn is_coordinators(name: &str) -> bool {
     name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC
 }
 
+/// Whether the node writes there for itself: metadata, positions, transactions. Its records are no
+/// client's, so the figures of what clients write leave them out.
+pub fn is_own(name: &str) -> bool {
+    name == METADATA_TOPIC || is_coordinators(name)
+}
+
 /// Checks a name for any topic. Errors with Kafka's words (`Topic.validate`).
 pub fn check(name: &str) -> Result<(), String> {
     let refuse = |reason: &str| Err(format!("Topic name is invalid: {reason}"));

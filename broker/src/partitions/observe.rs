@@ -10,6 +10,7 @@ use duolog_log_core::replication::effect::Effect;
 
 use super::Partition;
 use crate::clock;
+use crate::controller::names;
 use crate::instruments::Passage;
 
 impl Partition {
@@ -58,9 +59,11 @@ impl Partition {
     }
 
     pub(super) fn count_appended(&self, appended: &Appended, bytes: usize) {
-        let records = appended.last_offset - appended.base_offset + 1;
-        self.shared.metrics.records_in.add(u64::try_from(records).unwrap_or_default());
-        self.shared.metrics.bytes_in.add(bytes as u64);
+        if !names::is_own(&self.topic) {
+            let records = appended.last_offset - appended.base_offset + 1;
+            self.shared.metrics.records_in.add(u64::try_from(records).unwrap_or_default());
+            self.shared.metrics.bytes_in.add(bytes as u64);
+        }
         self.published.add_bytes(bytes as u64);
         self.emit(EventKind::ProduceAppended, Some(appended.last_offset), None);
     }

@@ -401,6 +401,8 @@ async fn a_position_is_there_or_said_to_be_loading_but_never_missing() {
         ..OffsetCommitRequest::default()
     };
     let done: OffsetCommitResponse = client.call(8, &commit).await;
+    let records_in = node.node.metrics.records_in.value();
+    assert_eq!(records_in, 0, "what the node writes for itself is nobody's record");
     let codes: Vec<i16> =
         done.topics[0].partitions.iter().map(|partition| partition.error_code).collect();
     assert_eq!(codes, [0, 3], "a partition that is not there is refused alone");
