@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::backend::Backend;
+use crate::complaints::Complaints;
 use crate::deliveries::Deliveries;
 use crate::holds::Holds;
 use crate::limits::HELD_PULLS_MAX;
@@ -94,6 +95,8 @@ pub(crate) struct Shared<B> {
     pub(crate) unique_keys: UniqueKeys,
     pub(crate) unseeable: Unseeable,
     pub(crate) started_ms: i64,
+    /// What the console has said of refused requests.
+    pub(crate) complaints: Complaints,
     /// Turns where the broker chooses the queue.
     next_queue: AtomicU32,
 }
@@ -130,6 +133,7 @@ impl<B: Backend> Dispatcher<B> {
             unique_keys: UniqueKeys::default(),
             unseeable: Unseeable::default(),
             started_ms,
+            complaints: Complaints::default(),
             next_queue: AtomicU32::new(0),
         };
         Self { shared: Arc::new(shared) }
@@ -184,6 +188,7 @@ impl<B: Backend> Dispatcher<B> {
         let Some(handler) = processors::handler::<B>(session.door(), code) else {
             let remark = format!(" request type {code} not supported");
             let refusal = Refusal::new(ResponseCode::REQUEST_CODE_NOT_SUPPORTED, remark);
+            self.shared.complain_of_code(session, &request);
             return Dispatched::Now(reply.finish(code, Outcome::Err(refusal)));
         };
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(session));

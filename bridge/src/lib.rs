@@ -12,12 +12,14 @@ pub mod backend;
 
 pub mod json;
 pub mod remoting;
+pub mod request_code;
 pub mod response_code;
 
 pub mod translate;
 
 pub mod bodies;
 
+pub mod complaints;
 mod deliveries;
 pub mod dispatch;
 mod holds;

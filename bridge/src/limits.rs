@@ -79,6 +79,15 @@ pub const TOPIC_LIST_MAX: usize = 10_000;
 /// Groups whose heartbeat fingerprint is remembered.
 pub const FINGERPRINTS_MAX: usize = 100_000;
 
+/// Pairs of client and subject that the console has told of already.
+pub const COMPLAINTS_KNOWN_MAX: usize = 4096;
+
+/// Lines of the console about refused clients, in one minute.
+pub const COMPLAINTS_PER_MINUTE: usize = 20;
+
+/// Characters of a name from outside in such a line.
+pub const COMPLAINT_NAME_CHARS_MAX: usize = 128;
+
 const _: () = {
     assert!(PARTITION_NUMBER_BITS + ADDRESS_OFFSET_BITS == 63);
     assert!(PROPERTIES_BYTES_MAX < FRAME_BYTES_MAX);

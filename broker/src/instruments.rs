@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duolog_bridge::complaints::Complaints;
 use duolog_log_core::event::{Event, EventKind, Events, Protocol};
 use duolog_log_core::gate::{GateId, GatePoint, GateSubject, GateVerdict, Gates};
 use tokio::sync::Notify;
@@ -30,6 +31,8 @@ pub struct Instruments {
     pub events: Arc<Events>,
     /// Every armed gate.
     pub gates: Gates,
+    /// What the console has said of clients at the wrong door.
+    pub complaints: Complaints,
     released: Notify,
 }
 
@@ -37,7 +40,8 @@ impl Instruments {
     /// Instruments that tell their events to `events`.
     pub fn new(events: Events) -> Self {
         let events = Arc::new(events);
-        Self { events, gates: Gates::default(), released: Notify::new() }
+        let (gates, complaints) = (Gates::default(), Complaints::default());
+        Self { events, gates, complaints, released: Notify::new() }
     }
 
     /// Lets go what the gate holds; returns whether it stood.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use duolog_bridge::processors::SERVED;
+use duolog_bridge::request_code::{self, REQUEST_CODES};
 
 use crate::kafka::codec::ApiKey;
 
@@ -87,9 +87,6 @@ impl Delivered {
     }
 }
 
-/// The label of every RocketMQ code that is not served.
-const UNSERVED: i32 = -1;
-
 /// One series for each kind of request.
 #[derive(Debug)]
 struct PerKind<const KINDS: usize>([Arc<Series>; KINDS]);
@@ -104,15 +101,15 @@ impl<const KINDS: usize> Default for PerKind<KINDS> {
 #[derive(Debug, Default)]
 pub struct Metrics {
     kafka: PerKind<{ ApiKey::ALL.len() }>,
-    /// In the order of `SERVED`; the last one is that of all other codes.
-    rocketmq: PerKind<{ SERVED.len() + 1 }>,
+    /// In the order of `REQUEST_CODES`; the last one is that of all other codes.
+    rocketmq: PerKind<{ REQUEST_CODES.len() + 1 }>,
     /// Open connections of each listener's kind.
     pub kafka_connections: AtomicI64,
     /// Open connections to the RocketMQ ports.
     pub rocketmq_connections: AtomicI64,
-    /// Records appended, both protocols.
+    /// Records that clients appended, both protocols; the node's own (positions, metadata) are not among them.
     pub records_in: Counter,
-    /// Record bytes appended.
+    /// Their bytes.
     pub bytes_in: Counter,
     /// What left for Kafka's consumers: batches as they lie.
     pub kafka_out: Delivered,
@@ -128,11 +125,12 @@ impl Metrics {
         &self.kafka.0[index]
     }
 
-    /// The series of a RocketMQ request code; what is not served shares one, so that no client can make series.
+    /// The series of a RocketMQ request code, served or not; unknown ones share one, so that no
+    /// client can make series.
     pub fn rocketmq(&self, code: i32) -> &Arc<Series> {
-        let served = SERVED.iter().position(|api| api.code == code);
-        #[expect(clippy::indexing_slicing, reason = "one series for each code of SERVED, and one")]
-        &self.rocketmq.0[served.unwrap_or(SERVED.len())]
+        let known = request_code::position(code);
+        #[expect(clippy::indexing_slicing, reason = "one series for each known code, and one")]
+        &self.rocketmq.0[known.unwrap_or(REQUEST_CODES.len())]
     }
 
     /// Records that left for consumers of both protocols.
@@ -150,18 +148,16 @@ impl Metrics {
         let kafka = ApiKey::ALL.iter().zip(&self.kafka.0).map(|(key, series)| {
             (format!("protocol=\"kafka\",api=\"{}\"", key.name()), series.clone())
         });
-        let codes = SERVED.iter().map(|api| api.code).chain([UNSERVED]);
-        let mut codes: Vec<_> = codes.zip(self.rocketmq.0.iter().cloned()).collect();
-        codes.sort_by_key(|(code, _)| *code);
-        let rocketmq = codes
-            .into_iter()
-            .map(|(code, series)| (format!("protocol=\"rocketmq\",api=\"{code}\""), series));
+        let names = REQUEST_CODES.iter().map(|(_, name)| *name).chain(["unknown"]);
+        let rocketmq = names.zip(&self.rocketmq.0).map(|(name, series)| {
+            (format!("protocol=\"rocketmq\",api=\"{name}\""), series.clone())
+        });
         let series: Vec<_> =
             kafka.chain(rocketmq).filter(|(_, series)| series.requests.value() > 0).collect();
         render_series(out, &series)?;
         let totals = [
-            ("duolog_records_in_total", "Records appended.", &self.records_in),
-            ("duolog_bytes_in_total", "Record bytes appended.", &self.bytes_in),
+            ("duolog_records_in_total", "Records that clients appended.", &self.records_in),
+            ("duolog_bytes_in_total", "Record bytes that clients appended.", &self.bytes_in),
         ];
         for (name, help, counter) in totals {
             header(out, name, help, "counter")?;

@@ -1,6 +1,7 @@
 //! Sockets: who may connect, what is read from a connection, how all of it ends.
 
 pub mod connection;
+mod foreign;
 mod frames;
 pub mod http;
 pub mod listener;

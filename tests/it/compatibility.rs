@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duolog_bridge::processors::{NOT_AT_VIP_DOOR, SERVED};
+use duolog_bridge::request_code::REQUEST_CODES;
 use duolog_bridge::session::Door;
 use duolog_broker::kafka::api::APIS;
 
@@ -88,6 +89,16 @@ fn insert(paper: &str, name: &str, table: &str) -> String {
     let (before, rest) = paper.split_once(&begin).unwrap_or_else(|| panic!("{begin}"));
     let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{end}"));
     format!("{before}{begin}{table}{end}{after}")
+}
+
+/// The names by which the console and the metrics call requests.
+#[test]
+fn every_request_code_has_its_name() {
+    let names: Vec<(i32, &str)> = rows(ROCKETMQ)
+        .into_iter()
+        .map(|[code, name, ..]: [&str; 4]| (code.parse().expect("a number"), name))
+        .collect();
+    assert_eq!(names, REQUEST_CODES);
 }
 
 #[test]

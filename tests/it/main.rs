@@ -2,6 +2,7 @@
 
 mod cli;
 mod compatibility;
+mod console;
 mod crash;
 mod groups;
 mod kafka_schema;

@@ -106,7 +106,8 @@ async fn register<B: Backend>(
             notify: config.notify_consumer_ids_changed
                 && call.backend().config().notify_consumer_ids_changed,
         })
-        .await?;
+        .await
+        .inspect_err(|error| call.shared.complain_of_group(&call.session, error))?;
     if change.subscriptions {
         call.shared.holds.group_changed(&config.name);
     }

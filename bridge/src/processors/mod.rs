@@ -5,6 +5,7 @@
 
 mod broker_consume_stats;
 mod check_client_config;
+mod complain;
 mod consume_stats;
 mod consume_time_span;
 mod consumer_connections;

@@ -154,6 +154,8 @@ async fn connections_are_told_with_the_reason_of_their_end() {
     }
     assert!(closed().iter().any(|line| line.ends_with(": closed by the client")), "{:?}", closed());
     assert!(closed().iter().any(|line| line.ends_with("the peer speaks HTTP")), "{:?}", closed());
+    let complaints = &node.node.instruments.complaints;
+    assert!(!complaints.is_due("127.0.0.1", "Kafka the peer speaks HTTP", 0), "said already");
     node.stop().await;
 }
 

@@ -24,7 +24,8 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
-use super::frames::{FrameError, Frames, RequestFrame};
+use super::foreign;
+use super::frames::{FrameError, Frames, LENGTH_BYTES, RequestFrame};
 use super::memory::{Room, Unwritten};
 use super::write::{Patience, write_patiently};
 use crate::kafka::api::{self, Context, Pending, Refusal, Reply};
@@ -94,6 +95,9 @@ pub async fn serve(node: Arc<Node>, socket: TcpStream, peer: SocketAddr, listene
         Err(reason) => reason,
     };
     tracing::debug!(%peer, %reason, "connection closed");
+    if let Err(CloseReason::Frame(FrameError::Length { length, .. })) = &ended {
+        foreign::complain(&instruments.complaints, Protocol::Kafka, peer, *length);
+    }
     instruments.tell_closed(Protocol::Kafka, peer, reason);
 }
 
@@ -211,9 +215,10 @@ impl Connection {
     fn begin(&self, frame: RequestFrame) -> Result<Running, Refusal> {
         let RequestFrame { bytes, room } = frame;
         let (header, body) = RequestHeader::decode(&bytes)?;
+        let frame_bytes = LENGTH_BYTES + bytes.len();
         drop(bytes);
         let api = api::find(&header)?;
-        let timer = self.node.metrics.kafka(api.key).start(body.len());
+        let timer = self.node.metrics.kafka(api.key).start(frame_bytes);
         let span = tracing::debug_span!(
             "request",
             api = api.key.name(),

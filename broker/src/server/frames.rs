@@ -4,10 +4,12 @@ use bytes::{Buf, Bytes};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::Instant;
 
+use super::foreign;
 use super::memory::{RequestMemory, Room};
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 
-const LENGTH_BYTES: usize = 4;
+/// In front of each frame.
+pub const LENGTH_BYTES: usize = 4;
 
 /// Why a connection's input ended.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +96,7 @@ impl Frames {
         let Some(field) = self.input.bytes.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let length = i32::from_be_bytes(*field);
         if length <= 0 || length > self.length_max {
-            let hint = foreign_protocol(*field);
+            let hint = foreign::hint(length);
             return Err(FrameError::Length { length, max: self.length_max, hint });
         }
         Ok(Some(LENGTH_BYTES + length as usize))
@@ -105,13 +107,5 @@ impl Frames {
         self.input.release();
         frame.advance(LENGTH_BYTES);
         RequestFrame { bytes: frame.freeze(), room: self.input.take_room() }
-    }
-}
-
-fn foreign_protocol(field: [u8; LENGTH_BYTES]) -> &'static str {
-    match field {
-        [0x16, 0x03, ..] => "the peer speaks TLS",
-        [b'G', b'E', b'T', b' '] | [b'P', b'O', b'S', b'T'] => "the peer speaks HTTP",
-        _ => "the peer speaks another protocol",
     }
 }

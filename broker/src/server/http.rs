@@ -88,7 +88,7 @@ pub async fn serve(
 
 fn routes(shared: Shared) -> Router {
     let mut routes = Router::new().route("/metrics", get(metrics));
-    let mut known = "GET /metrics";
+    let mut known = "GET /metrics (GET /events and POST /gates are there with --control)";
     if shared.node.config.control {
         routes =
             routes.route("/gates", post(control::gates)).route("/events", get(control::events));

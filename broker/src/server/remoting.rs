@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::foreign;
 use super::memory::{RequestMemory, Room};
 use super::read_buffer::{FIRST_READ_BYTES, Input, ReadBuffer};
 use super::write::write_segments;
@@ -129,6 +130,10 @@ pub async fn serve<B: Backend>(entrance: &Entrance<B>, socket: TcpStream, peer: 
         Err(reason) => reason,
     };
     tracing::debug!(%peer, %reason, "connection closed");
+    if let Err(CloseReason::Frame(FrameError::Length { length, .. })) = &ended {
+        let complaints = &entrance.instruments.complaints;
+        foreign::complain(complaints, Protocol::RocketMq, peer, *length);
+    }
     entrance.dispatcher.close(&session);
     entrance.instruments.tell_closed(Protocol::RocketMq, peer, reason);
 }
@@ -214,10 +219,12 @@ impl<B: Backend> Connection<'_, B> {
         let decoder = Decoder::default();
         let mut left = Left::Nothing;
         while self.waiting.len() + self.begun.len() < REMOTING_IN_FLIGHT_MAX {
+            let held = self.input.bytes.len();
             let Some(request) = decoder.decode(&mut self.input.bytes)? else { break };
+            let frame_bytes = held - self.input.bytes.len();
             self.input.release();
             let room = self.input.take_room();
-            self.begin(request, room)?;
+            self.begin(request, frame_bytes, room)?;
             if self.out.len() >= REMOTING_OUT_BYTES {
                 left = Left::More;
                 break;
@@ -234,8 +241,13 @@ impl<B: Backend> Connection<'_, B> {
         Ok(left)
     }
 
-    fn begin(&mut self, request: RemotingCommand, room: Option<Room>) -> Result<(), CloseReason> {
-        let timer = self.entrance.metrics.rocketmq(request.code).start(request.body.len());
+    fn begin(
+        &mut self,
+        request: RemotingCommand,
+        frame_bytes: usize,
+        room: Option<Room>,
+    ) -> Result<(), CloseReason> {
+        let timer = self.entrance.metrics.rocketmq(request.code).start(frame_bytes);
         let mut later = match self.entrance.dispatcher.dispatch(self.session, request) {
             Dispatched::Now(answer) => return self.answer(answer, timer),
             Dispatched::Later(later) => later,

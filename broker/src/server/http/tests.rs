@@ -253,7 +253,10 @@ async fn without_control_there_are_metrics_only() {
         let (status, body) = http.get(path).await;
         assert_eq!(
             (status, body.as_str()),
-            (404, "nothing is here; expected GET /metrics\n"),
+            (
+                404,
+                "nothing is here; expected GET /metrics (GET /events and POST /gates are there with --control)\n"
+            ),
             "{path}"
         );
     }
