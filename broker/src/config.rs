@@ -216,7 +216,8 @@ impl Config {
         if key::list(dirs).len() != 1 {
             return Err(StartConfigError::SeveralLogDirs(dirs.to_owned()));
         }
-        let data_dir = PathBuf::from(dirs);
+        // Absolute, so that what is shown can be found from anywhere.
+        let data_dir = std::path::absolute(dirs).unwrap_or_else(|_| PathBuf::from(dirs));
         let config = Self {
             node_id: values.parse("node.id")?,
             data_dir,
@@ -245,6 +246,7 @@ impl Config {
         // Also a default topic must resolve, or every first write would fail later.
         topic::TopicConfig::resolve(&config.values, &topic::Overrides::new())?;
         listener::check_exposure(&config)?;
+        listener::check_ports(&config)?;
         Ok(config)
     }
 }

@@ -7,6 +7,7 @@ use clap::Parser;
 use duolog_broker::config::Config;
 use duolog_broker::config::args::{Cli, Command, ServeArgs};
 use duolog_broker::{explain, serve};
+use tracing_subscriber::EnvFilter;
 
 /// A request makes some thirty small allocations and one of 8 KiB, often freed by another thread. The
 /// C library's allocator takes a third of a RocketMQ send's time for that.
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("duolog: {error:#}");
+            eprintln!("duolog: {}", words(&error));
             ExitCode::FAILURE
         }
     }
@@ -47,14 +48,34 @@ fn printed(outcome: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
+/// An error and its causes, without what an error has said already of its cause.
+fn words(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(cause.trim_end()) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// What is written to standard error. Errors: `DUOLOG_LOG` says nothing that makes sense.
+fn log_filter() -> anyhow::Result<EnvFilter> {
+    match std::env::var("DUOLOG_LOG") {
+        Ok(text) => EnvFilter::builder().parse(&text).map_err(|error| {
+            anyhow::anyhow!(
+                "invalid value {text:?} for DUOLOG_LOG: {error}; expected a level such as debug, \
+                 or target=level, separated by commas"
+            )
+        }),
+        Err(_) => Ok("warn,duolog=info,duolog_broker=info".into()),
+    }
+}
+
 fn run(args: &ServeArgs) -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("DUOLOG_LOG")
-                .unwrap_or_else(|_| "warn,duolog=info,duolog_broker=info".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(log_filter()?).with_writer(std::io::stderr).init();
     let environment = std::env::vars().filter(|(name, _)| name != "DUOLOG_LOG");
     let config = Config::load(args, environment)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

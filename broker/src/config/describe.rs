@@ -33,7 +33,7 @@ pub struct Synonym {
 /// One key as shown to a user.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The key.
+    /// Its name, type, default and documentation.
     pub key: &'static Key,
     /// The value in force; `None` for Kafka's null and for every secret.
     pub value: Option<String>,

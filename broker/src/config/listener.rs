@@ -30,48 +30,64 @@ pub enum ListenerError {
     /// Not a listener.
     #[error("expected PLAINTEXT://host:port in {key}, got {text:?}")]
     NotAListener {
-        /// The key.
+        /// The configuration key that names it.
         key: &'static str,
-        /// The entry.
+        /// The entry of the list, as given.
         text: String,
     },
     /// A security protocol that does not exist yet.
     #[error("listener {text:?} in {key}: only PLAINTEXT is supported yet")]
     NotPlaintext {
-        /// The key.
+        /// The configuration key that names it.
         key: &'static str,
-        /// The entry.
+        /// The entry of the list, as given.
         text: String,
     },
     /// A name where routes and ids need an address.
     #[error("expected an IP address in {key}, got {text:?}")]
     NotAnAddress {
-        /// The key.
+        /// The configuration key that names it.
         key: &'static str,
-        /// The value.
+        /// The value, as given.
         text: String,
     },
     /// An open door to the network.
     #[error(
         "{key} {address} is reachable from other machines and has no security; \
-         set allow.insecure.listeners=true to open it all the same"
+         set allow.insecure.listeners=true to open it anyway"
     )]
     Insecure {
-        /// The key.
+        /// The configuration key that names it.
         key: &'static str,
-        /// The address.
+        /// Host or IP address, without a port.
         address: String,
     },
     /// Clients would be told an address they cannot connect to.
-    #[error("{key} {address} is no address that clients can connect to; set {set}")]
+    #[error("{key} {address} is not an address clients can connect to; set {set}")]
     NotConnectable {
-        /// The key.
+        /// The configuration key that names it.
         key: &'static str,
-        /// The address.
+        /// Host or IP address, without a port.
         address: String,
         /// What to set.
         set: &'static str,
     },
+    /// Two of the node's own doors on one port.
+    #[error("{first} and {second} are both on port {port}; move one of them")]
+    OnePort {
+        /// The door that comes first.
+        first: &'static str,
+        /// The one that finds its port taken.
+        second: &'static str,
+        /// Their port.
+        port: u16,
+    },
+    /// The VIP port would lie below the first port.
+    #[error(
+        "rocketmq.listenPort {0} leaves no room for the VIP port, which is two below it; \
+         expected 3 to 65535, or 0 for free ports"
+    )]
+    NoVipPort(u16),
     /// One advertised address per listener.
     #[error("expected {expected} addresses in advertised.listeners, got {actual}")]
     AdvertisedCount {
@@ -136,6 +152,35 @@ pub fn check_exposure(config: &Config) -> Result<(), super::StartConfigError> {
         let address = config.rocketmq.broker_ip.to_string();
         let (key, set) = ("rocketmq.brokerIP1", "it to this machine's address");
         return Err(ListenerError::NotConnectable { key, address, set }.into());
+    }
+    Ok(())
+}
+
+/// Refuses doors of the node that would be in each other's way: two on one port of one address.
+pub fn check_ports(config: &Config) -> Result<(), ListenerError> {
+    let rocketmq = &config.rocketmq;
+    let vip = match rocketmq.listen_port {
+        0 => 0,
+        port @ 1..3 => return Err(ListenerError::NoVipPort(port)),
+        port => port - 2,
+    };
+    let (bind, http) = (rocketmq.bind_address.to_string(), config.http.0.to_string());
+    let kafka = config.listeners.iter();
+    let mut doors: Vec<(&'static str, &str, u16)> =
+        kafka.map(|endpoint| ("listeners", endpoint.bind_host(), endpoint.port)).collect();
+    doors.extend([
+        ("rocketmq.namesrvListenPort", &*bind, rocketmq.namesrv_port),
+        ("rocketmq.listenPort", &*bind, rocketmq.listen_port),
+        ("the VIP port of rocketmq.listenPort", &*bind, vip),
+        ("http.port", &*http, config.http.1),
+    ]);
+    while let Some((second, host, port)) = doors.pop() {
+        let same = |(_, other, taken): &&(_, &str, u16)| {
+            *taken == port && (*other == host || is_unspecified(other) || is_unspecified(host))
+        };
+        if let Some((first, ..)) = doors.iter().find(same).filter(|_| port != 0) {
+            return Err(ListenerError::OnePort { first, second, port });
+        }
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ fn defaults_serve_on_loopback_with_the_documented_ports_and_names() {
     assert_eq!(config.group.initial_rebalance_delay_ms, 3000);
     assert_eq!(config.group.offsets_topic_partitions, 50);
     assert_eq!(config.rocketmq.flush_disk_type, FlushDiskType::Async);
-    assert_eq!(config.data_dir, PathBuf::from("duolog-data"));
+    assert_eq!(config.data_dir, std::env::current_dir().expect("a directory").join("duolog-data"));
 }
 
 #[test]
@@ -74,6 +74,45 @@ fn one_data_directory_is_taken() {
     let args = ServeArgs { data_dir: Some("/x".into()), ..ServeArgs::default() };
     let config = Config::load(&args, std::iter::empty()).expect("valid");
     assert_eq!(config.data_dir, PathBuf::from("/x"));
+    for key in ["log.dirs", "log.dir"] {
+        let args = ServeArgs { assignments: vec![format!("{key}=/y")], ..args.clone() };
+        let error = Config::load(&args, std::iter::empty()).expect_err("two flags").to_string();
+        assert!(error.contains("--data-dir says /x; give one of the two"), "{error}");
+        // A flag wins over the environment as everywhere.
+        let variable = format!("DUOLOG_{}", key.to_uppercase().replace('.', "_"));
+        let args = ServeArgs { assignments: Vec::new(), ..args };
+        let config = Config::load(&args, [(variable, "/y".to_owned())].into_iter());
+        assert_eq!(config.expect("valid").data_dir, PathBuf::from("/x"));
+    }
+}
+
+#[test]
+fn doors_of_one_node_do_not_share_a_port() {
+    for (setting, wanted) in [
+        ("http.port=9092", "listeners and http.port are both on port 9092"),
+        (
+            "rocketmq.listenPort=9878",
+            "rocketmq.namesrvListenPort and the VIP port of rocketmq.listenPort are both on port \
+             9876",
+        ),
+        ("rocketmq.listenPort=2", "expected 3 to 65535"),
+        ("listeners=PLAINTEXT://127.0.0.1:1,PLAINTEXT://127.0.0.1:1", "listeners and listeners"),
+    ] {
+        let error = load(&[setting]).expect_err(setting).to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    load(&["rocketmq.listenPort=0", "rocketmq.namesrvListenPort=0", "http.port=0"]).expect("free");
+    load(&["listeners=PLAINTEXT://127.0.0.2:9876"]).expect("another address");
+}
+
+#[test]
+fn a_properties_file_is_answered_with_what_is_expected() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("server.properties");
+    std::fs::write(&path, "log.dirs=/data\nlisteners=PLAINTEXT://:9092\n").expect("written");
+    let args = ServeArgs { config: Some(path), ..ServeArgs::default() };
+    let error = Config::load(&args, std::iter::empty()).expect_err("no TOML").to_string();
+    assert!(error.contains("not Kafka's .properties"), "{error}");
 }
 
 #[test]

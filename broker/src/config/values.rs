@@ -36,7 +36,7 @@ pub enum ConfigError {
     /// A value that its key does not take.
     #[error("invalid value {value:?} for {key} ({origin}): {reason}")]
     InvalidValue {
-        /// The key.
+        /// A known configuration key.
         key: &'static str,
         /// The value as given.
         value: String,
@@ -53,11 +53,14 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the operating system says.
         source: std::io::Error,
     },
     /// The file of `--config` is not TOML.
-    #[error("config file {} is not valid TOML: {source}", path.display())]
+    #[error(
+        "config file {} is not valid TOML, which is expected here and not Kafka's .properties: {source}",
+        path.display()
+    )]
     NotToml {
         /// The file.
         path: PathBuf,
@@ -162,7 +165,16 @@ impl Values {
     }
 
     /// Sets the directory of the data, as `--data-dir` does.
+    ///
+    /// Errors: `InvalidValue` when another flag names a directory too; neither is the later one.
     pub fn set_data_dir(&mut self, path: &Path) -> Result<(), ConfigError> {
+        for key in ["log.dirs", "log.dir"] {
+            if let Some((value, Source::Flag)) = self.set_value(key) {
+                let (value, origin) = (value.to_owned(), "--set".to_owned());
+                let reason = format!("--data-dir says {}; give one of the two", path.display());
+                return Err(ConfigError::InvalidValue { key, value, origin, reason });
+            }
+        }
         let origin = || "--data-dir".to_owned();
         self.set("log.dirs", &path.display().to_string(), Source::Flag, &origin)
     }
