@@ -309,6 +309,9 @@ pub trait Backend: Send + Sync + 'static {
         group: &str,
     ) -> impl Future<Output = Result<Vec<CommittedOffset>>> + Send;
 
+    /// The groups of either protocol that have a position on any topic; sorted.
+    fn groups_with_any_position(&self) -> Vec<String>;
+
     /// The groups of either protocol that have a position on a topic; sorted.
     fn groups_with_positions(&self, topic: &Topic) -> Vec<String>;
 

@@ -327,6 +327,17 @@ impl Backend for BridgeBackend {
         Ok(offsets)
     }
 
+    fn groups_with_any_position(&self) -> Vec<String> {
+        let mut groups = Vec::new();
+        self.node.coordinators.for_each_group(|group, image| {
+            if !image.offsets.is_empty() {
+                groups.push(group.to_owned());
+            }
+        });
+        groups.sort();
+        groups
+    }
+
     fn groups_with_positions(&self, topic: &Topic) -> Vec<String> {
         let mut groups = Vec::new();
         self.node.coordinators.for_each_group(|group, image| {

@@ -95,7 +95,7 @@ fn told_by_kafka(node: &Node, group: &str, topic: &str) -> anyhow::Result<Progre
 
 /// What `mqadmin consumerProgress` tells.
 fn told_by_rocketmq(node: &Node, group: &str, topic: &str) -> anyhow::Result<Progress> {
-    let text = mqadmin(&node.namesrv(), "consumerProgress", &["-g", group, "-t", topic])?;
+    let text = mqadmin(&node.namesrv(), "consumerProgress", &["-g", group])?;
     rows(&text.success()?, topic, [2, 4, 3, 5])
 }
 

@@ -182,6 +182,13 @@ impl Backend for FakeBackend {
         Ok(committed.collect())
     }
 
+    fn groups_with_any_position(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let groups: BTreeSet<String> =
+            state.offsets.keys().map(|(group, ..)| group.clone()).collect();
+        groups.into_iter().collect()
+    }
+
     fn groups_with_positions(&self, topic: &Topic) -> Vec<String> {
         let state = self.state.lock();
         let on_topic = state.offsets.keys().filter(|(_, name, _)| *name == topic.name);

@@ -7,14 +7,16 @@
 //! Leaves out: the order configuration (`orderMessageEnable`, off in the original), static topics.
 //! Source: ClientRequestProcessor.getRouteInfoByTopic, RouteInfoManager.pickupTopicRouteData.
 
+use std::sync::Arc;
+
 use duolog_log_core::event::EventKind;
 use duolog_log_core::gate::GatePoint;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, PERM_READ, Topic};
 use crate::bodies::{BrokerData, JsonStyle, QueueData, TopicRouteData};
 use crate::processors::instruments::Spot;
-use crate::processors::rules::SEE_FAQ;
-use crate::processors::{Call, Outcome, Refusal};
+use crate::processors::rules::{RETRY_PREFIX, SEE_FAQ};
+use crate::processors::{Call, Outcome, Refusal, topics};
 use crate::response_code::ResponseCode;
 
 /// MQVersion.V4_9_4: from here on clients read standard JSON.
@@ -24,7 +26,11 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     call.shared.pass(GatePoint::RouteQuery, &call.session, None).await?;
     let name: Option<&str> = call.request.optional_field("topic")?;
     let standard_only = call.request.optional_field("acceptStandardJsonOnly")?.unwrap_or(false);
-    let Some(topic) = name.and_then(|name| call.shared.topic_or_template(name)) else {
+    let found = match name {
+        Some(name) => find(&call, name).await,
+        None => None,
+    };
+    let Some(topic) = found else {
         let name = name.unwrap_or("null");
         return Err(Refusal::new(
             ResponseCode::TOPIC_NOT_EXIST,
@@ -47,6 +53,20 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let is_standard = standard_only || call.request.version >= STANDARD_JSON_SINCE;
     let style = if is_standard { JsonStyle::Standard } else { JsonStyle::Fastjson };
     Ok(call.reply.ok().with_body(route.encode(style)))
+}
+
+/// The topic, or for a group's retry topic what stands for it: mqadmin finds a group's broker by
+/// its route. Kafka's groups have no such topic, so one with positions here gets a route that shows
+/// the way; nothing can be sent there.
+async fn find<B: Backend>(call: &Call<B>, name: &str) -> Option<Arc<Topic>> {
+    if let Some(topic) = call.shared.topic_or_template(name) {
+        return Some(topic);
+    }
+    let group = name.strip_prefix(RETRY_PREFIX)?;
+    let stored = topics::stored_name(name).ok()?;
+    let positions = call.backend().committed_offsets(group).await.ok()?;
+    let topic = || topics::of_spec(&topics::plain_topic(stored, 1, PERM_READ, 0));
+    (!positions.is_empty()).then(|| Arc::new(topic()))
 }
 
 /// The cluster's broker as this client sees it.

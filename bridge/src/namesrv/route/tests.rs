@@ -1,3 +1,4 @@
+use crate::backend::Backend;
 use crate::fake::{Client, FakeBackend};
 use crate::remoting::{RemotingCommand, SerializeType};
 use crate::session::Door;
@@ -70,6 +71,20 @@ async fn topics_that_have_no_route() {
         assert_eq!((answer.code, answer.remark), (17, Some(remark)));
     }
     assert_eq!(route(&client, "or_ders", 513, &[]).await.code, 0, "by its alias");
+}
+
+/// As mqadmin consumerProgress asks for a group of Kafka's.
+#[tokio::test]
+async fn a_group_with_positions_is_found_by_the_route_of_its_retry_topic() {
+    let backend = FakeBackend::new();
+    let topic = backend.add_topic("t1", 1);
+    backend.commit_offset("kafkas", &topic, 0, 5).await.expect("committed");
+    let client = Client::new(backend).at(Door::NameServer);
+    let answer = route(&client, "%RETRY%kafkas", 513, &[]).await;
+    assert!(text(&answer).contains("\"perm\":4,\"readQueueNums\":1"), "{answer:?}");
+    assert_eq!(route(&client, "%RETRY%nobody", 513, &[]).await.code, 17);
+    let list = client.call(206, &[], b"").await;
+    assert_eq!(text(&list), "{\"topicList\":[\"%RETRY%kafkas\",\"TBW102\",\"t1\"]}");
 }
 
 #[tokio::test]
