@@ -129,6 +129,9 @@ pub enum SendError {
         /// What is wrong.
         error: MessageError,
     },
+    /// Nor is a single send of nothing stored: readers could not tell it from a null value.
+    #[error("message {0} of the batch: its body is empty")]
+    EmptyBody(usize),
     /// A batch of nothing.
     #[error("the batch holds no message")]
     BatchEmpty,
@@ -190,6 +193,9 @@ pub fn batch(
         let message =
             BatchMessage::decode(&mut rest).map_err(|error| SendError::Batch { index, error })?;
         check_size(message.properties, message.body, context)?;
+        if message.body.is_empty() {
+            return Err(SendError::EmptyBody(index));
+        }
         records.push(record(header, message.flag, message.properties, message.body, context)?);
     }
     if records.is_empty() { Err(SendError::BatchEmpty) } else { Ok(records) }
@@ -272,6 +278,7 @@ fn refuse(name: &str, value: &str) -> Result<(), SendError> {
         "DELAY" if value.trim() != "0" => "a delayed message",
         "TRAN_MSG" if value.eq_ignore_ascii_case("true") => "a transactional message",
         "MSG_TYPE" if value == "reply" => "a reply",
+        "REPLY_TO_CLIENT" => "a request that waits for a reply",
         "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" => "a light message",
         "_SYS_MSG_PRIORITY_" => "a message with a priority",
         _ if name.starts_with("TIMER_") => "a timed message",

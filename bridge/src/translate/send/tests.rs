@@ -214,6 +214,7 @@ fn what_is_not_built_is_refused() {
         ("TIMER_DELIVER_MS", "1"),
         ("TIMER_DELAY_MS", "1"),
         ("MSG_TYPE", "reply"),
+        ("REPLY_TO_CLIENT", "10.0.0.1@1"),
         ("TRAN_MSG", "true"),
         ("__LITE_TOPIC", "l"),
     ] {
@@ -257,12 +258,12 @@ fn a_batch_becomes_records_in_order() {
     let body = batch_body(&[
         ("TAGS\u{1}TagA\u{2}", b"first"),
         ("KEYS\u{1}k\u{2}TAGS\u{1}TagA", b"second"),
-        ("", b""),
+        ("", b"third"),
     ]);
     let records = batch(&header("WAIT\u{1}true\u{2}"), &body, &context()).unwrap();
     let records = seen(&records);
     let values: Vec<_> = records.iter().map(|record| record.value.clone().unwrap()).collect();
-    assert_eq!(values, [b"first".to_vec(), b"second".to_vec(), Vec::new()]);
+    assert_eq!(values, [b"first".as_slice(), b"second", b"third"]);
     assert_eq!(records[0].headers, pairs(&[("TAGS", "TagA")]));
     assert_eq!(records[1].headers, pairs(&[("KEYS", "k"), ("TAGS", "TagA")]));
     assert_eq!(records[1].key.as_deref(), Some("k"));
@@ -278,6 +279,9 @@ fn a_batch_with_one_bad_message_stores_none() {
     let refused = batch(&header(""), cut, &context()).unwrap_err();
     assert!(matches!(refused, SendError::Batch { index: 1, .. }), "{refused}");
     assert_eq!(batch(&header(""), b"", &context()).unwrap_err(), SendError::BatchEmpty);
+    let empty = batch_body(&[("", b"first"), ("", b"")]);
+    let refused = batch(&header(""), &empty, &context()).unwrap_err();
+    assert_eq!(refused.to_string(), "message 1 of the batch: its body is empty");
     let compressed = SendHeader { sys_flag: 1, ..header("") };
     let refused = batch(&compressed, &whole, &context()).unwrap_err();
     assert_eq!(refused, SendError::BatchCompressed(1));
