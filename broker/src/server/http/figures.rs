@@ -97,7 +97,9 @@ impl Position {
         let partition = node.partitions.find(topic, self.partition)?;
         let offsets = partition.offsets();
         let end = if self.reads_stable { offsets.last_stable } else { offsets.high_watermark };
-        partition.offsets_are_known().then(|| end.saturating_sub(self.offset).max(0))
+        // A negative position, which Kafka keeps as it is, counts from nowhere.
+        let counts = partition.offsets_are_known() && self.offset >= 0;
+        counts.then(|| end.saturating_sub(self.offset).max(0))
     }
 }
 

@@ -193,7 +193,8 @@ impl GroupShard {
     pub(super) fn query_queue_offset(&self, query: &QueryQueueOffset) -> Response {
         let found =
             self.image(&query.group).and_then(|image| image.offset(&query.topic, query.queue));
-        Response::QueryQueueOffset(found.map(|value| value.offset))
+        // Kafka keeps whatever number a client commits; no queue goes on from a negative one.
+        Response::QueryQueueOffset(found.map(|value| value.offset).filter(|offset| *offset >= 0))
     }
 }
 

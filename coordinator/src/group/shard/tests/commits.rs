@@ -161,3 +161,11 @@ fn the_empty_group_id_can_commit_but_not_join() {
     assert_eq!(bench.state(""), GroupState::Empty);
     assert_eq!(bench.ask(delete("")), Ok(Response::DeleteGroup));
 }
+
+#[test]
+fn a_negative_position_is_kept_for_kafka_and_none_for_a_queue() {
+    let mut bench = Bench::new();
+    bench.ask(Event::OffsetCommit(commit("g", "", -1, -5))).expect("committed, as by Kafka");
+    assert_eq!(bench.positions("g"), ["t-0@-5"]);
+    assert_eq!(bench.ask(queue_query("g", "t")), Ok(Response::QueryQueueOffset(None)));
+}
