@@ -121,7 +121,7 @@ pub enum Family {
 /// The family of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyValue {
-    /// Which.
+    /// The protocol whose members may use the group.
     pub family: Family,
     /// Since when, milliseconds since 1970.
     pub since_ms: i64,

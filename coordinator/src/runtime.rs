@@ -54,7 +54,7 @@ pub enum Effect<S: Shard> {
     },
     /// Answer a request.
     Reply {
-        /// Which.
+        /// The request as it was given to the runtime.
         request: RequestId,
         /// With what.
         answer: Answer<S>,

@@ -60,7 +60,7 @@ struct Clients {
     positions: Vec<Positions>,
 }
 
-/// Invariants 2.4 (an answer promises what it says) and 2.2 (one offset store); features KPR-05, RST-26, KCO-08.
+/// An answer promises what it says, of records and of positions, and both protocols' groups have one store of positions.
 #[test]
 fn kill_nine_under_load_loses_nothing_acknowledged() {
     for seed in 0..SEEDS {

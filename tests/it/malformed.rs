@@ -1,6 +1,6 @@
 //! Bytes that no client should send: the process lives, its memory stays flat, other connections do not notice.
 //!
-//! Cases B01, B03, B06, B07, B10, B14, B15, B18; features RNE-01, RNE-03; design rule 2.7.
+//! Cases B01, B03, B06, B07, B10, B14, B15, B18 of docs/cases.md.
 
 mod kafka_frames;
 mod random_frames;

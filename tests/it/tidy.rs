@@ -1,4 +1,4 @@
-//! What clippy cannot see: file sizes, line widths, open ends.
+//! What clippy cannot see: file sizes, open ends, numbers without a meaning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,4 +44,44 @@ fn files_stay_small_and_closed() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The numbers of cases in a line, as "case B75" or "fn b75_".
+fn cases(line: &str) -> Vec<u32> {
+    let number = |word: &str, mark| word.strip_prefix(mark).and_then(|digits| digits.parse().ok());
+    let words = line.split(|character: char| !character.is_alphanumeric());
+    if line.to_lowercase().contains("case") {
+        return words.filter_map(|word| number(word, 'B')).collect();
+    }
+    let name = line.trim_start().split_once("fn ").map(|(_, name)| name);
+    name.and_then(|name| number(name.split('_').next()?, 'b')).into_iter().collect()
+}
+
+/// Who reads a case's number must be able to look it up, and to find its test.
+#[test]
+fn cases_are_in_the_catalogue_and_the_catalogue_is_true() {
+    assert_eq!(cases("/// Case B75, and B10."), [75, 10]);
+    assert_eq!(cases("    fn b75_spoilt() {"), [75]);
+    let catalogue = fs::read_to_string(workspace().join("docs/cases.md")).expect("the catalogue");
+    let known: Vec<u32> = catalogue
+        .lines()
+        .filter_map(|line| line.strip_prefix("| B")?.split_once(' ')?.0.parse().ok())
+        .collect();
+    let mut files = Vec::new();
+    rust_files(&workspace(), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).expect("UTF-8");
+        let unknown: Vec<u32> =
+            text.lines().flat_map(cases).filter(|case| !known.contains(case)).collect();
+        assert!(
+            unknown.is_empty(),
+            "{}: cases {unknown:?} are not in docs/cases.md",
+            file.display()
+        );
+    }
+    let rows = catalogue.lines().filter(|line| line.starts_with("| B"));
+    let places = rows
+        .flat_map(|row| row.split('`').skip(1).step_by(2))
+        .filter(|place| place.contains('/') && !workspace().join(place).exists());
+    assert_eq!(places.collect::<Vec<_>>(), Vec::<&str>::new(), "tests that are not there");
 }

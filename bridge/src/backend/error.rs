@@ -52,7 +52,7 @@ pub enum BackendError {
     /// A stored batch cannot be read. Other offsets may be.
     #[error("batch at offset {offset} cannot be read: {reason}")]
     CorruptBatch {
-        /// Where.
+        /// The first offset that cannot be read.
         offset: i64,
         /// What is wrong.
         reason: String,
@@ -86,7 +86,7 @@ pub enum BackendError {
     /// A limit of groups, members or subscriptions is reached.
     #[error("{reason}")]
     LimitReached {
-        /// Which.
+        /// The limit and its value, for people.
         reason: String,
     },
 }

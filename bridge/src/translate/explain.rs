@@ -81,7 +81,8 @@ pub const ROWS: &[Row] = &[
         "a body of one byte with the property KAFKA_TOMBSTONE=true, on a compacted topic only, \
          becomes a null value; any other send with that property is refused (13)",
         "empty body and the property KAFKA_TOMBSTONE=true",
-        "an empty value is an empty body without that property",
+        "an empty value is an empty body without that property; the Java client's getBody() is null \
+         for both, not an empty array",
     ),
     message(
         "property KEYS",
@@ -169,7 +170,7 @@ pub const ROWS: &[Row] = &[
         "system properties that drive clients (DELAY, TIMER_*, POP_CK, RETRY_TOPIC, TRAN_MSG and \
          others)",
         "headers of the same names",
-        "DELAY, TIMER_*, TRAN_MSG and MSG_TYPE=reply are refused (13) until their features are \
+        "DELAY, TIMER_*, TRAN_MSG, MSG_TYPE=reply and REPLY_TO_CLIENT are refused (13) until their features are \
          there",
         "shown only in topics that no Kafka producer can write to",
         "a Kafka header of such a name is not shown: it must not drive a RocketMQ client",
@@ -289,7 +290,7 @@ pub const ROWS: &[Row] = &[
         "rmq.read.queues, rmq.write.queues, rmq.perm",
         "partitions are the larger count; without the write bit Kafka produce is refused too",
         "both are the number of partitions, perm 6",
-        "partitions never get fewer",
+        "partitions never get fewer, but fewer of them can be shown as queues",
     ),
     concept(
         "topic made by the first send",
@@ -303,7 +304,23 @@ pub const ROWS: &[Row] = &[
         "consumer group",
         "one space of names; a RocketMQ group is listed without members",
         "a Kafka group shows in consumerProgress",
-        "one kind may use a group only while the other has no member in it",
+        "one kind may use a group only while the other has no live member in it: a Kafka consumer is \
+         told so, a RocketMQ consumer only receives nothing, and the node's console says why",
+    ),
+    concept(
+        "reset of a group's positions",
+        "reset of a group's positions",
+        "kafka-consumer-groups --reset-offsets, for groups of both kinds without members",
+        "mqadmin's resetOffsetByTime and skipAccumulatedMessage are refused (3)",
+        "",
+    ),
+    concept(
+        "maxMessageSize (bytes of a body)",
+        "max.message.bytes (bytes of a batch)",
+        "maxMessageSize alone bounds a RocketMQ send; Kafka consumers read what is larger than \
+         max.message.bytes",
+        "max.message.bytes alone bounds a Kafka produce",
+        "a topic may hold messages that one of the two doors would refuse",
     ),
     concept(
         "consumer offset",

@@ -74,7 +74,7 @@ async fn many_creations_of_one_name_make_one_topic() {
         ids.push(creation.await.expect("no panic"));
     }
     ids.dedup();
-    assert_eq!(ids.len(), 1, "both doors see one topic (mapping: auto-creation)");
+    assert_eq!(ids.len(), 1, "the first door decides, both see one topic");
     node.stop().await;
 }
 
@@ -176,7 +176,7 @@ async fn start(disk: &MemDisk) -> Option<Arc<Node>> {
 }
 
 /// The metadata log is crash-tested at every call that changes the disk: what was answered is there
-/// after a power cut, whatever of the rest survives (design rule 2).
+/// after a power cut, whatever of the rest survives.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answered_change_survives_a_power_cut_at_any_point() {
     let whole = MemDisk::new();

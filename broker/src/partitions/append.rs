@@ -55,7 +55,7 @@ impl Flush {
 /// One append.
 #[derive(Debug)]
 pub struct Append {
-    /// What.
+    /// A batch as sent, or records to be put into one.
     pub payload: Payload,
     /// Whom the answer waits for.
     pub acks: Acks,

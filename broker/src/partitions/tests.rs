@@ -26,7 +26,7 @@ const WRITES: usize = 6;
 const CALLS_MAX: u64 = 500;
 const SEND_MESSAGE_V2: i32 = 310;
 
-/// Who promises that an answer follows the fsync (design rule 4).
+/// Who promises that an answer follows the fsync.
 #[derive(Clone, Copy, Debug)]
 enum Promise {
     /// `flush.messages=1`, for Kafka's producers.

@@ -283,7 +283,7 @@ pub enum Notice {
     /// A RocketMQ consumer group changed: publish it to those who read it on every pull. `None`:
     /// it has neither members nor a kept subscription any more. A renewal alone is not told.
     ConsumerGroup {
-        /// Which.
+        /// A RocketMQ group.
         group: GroupId,
         /// As it is now.
         view: Option<Arc<ConsumerGroupView>>,
@@ -291,7 +291,7 @@ pub enum Notice {
     /// Tell these connections that the members of the group changed
     /// (NOTIFY_CONSUMER_IDS_CHANGED, code 40).
     MembersChanged {
-        /// Which.
+        /// A RocketMQ group.
         group: GroupId,
         /// Each once.
         channels: Vec<ChannelId>,

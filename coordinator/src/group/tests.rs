@@ -1,5 +1,5 @@
 //! Property: whatever happens, the stored state is what a replay of the log gives, and a group at
-//! rest lives as it is stored (pitfall "live state ≠ replayed state").
+//! rest lives as it is stored: live state that differs from the replayed one shows only at a failover.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! ListGroups: key 16, v0–v5. Every group of both protocols.
 //!
-//! RocketMQ's groups are among them (mapping: "RocketMQ groups in Kafka tools"). Source: KIP-518,
-//! KIP-848; GroupCoordinatorService.listGroups.
+//! RocketMQ's groups are among them, with an empty protocol type, so that `kafka-consumer-groups`
+//! shows their positions. Source: KIP-518, KIP-848; GroupCoordinatorService.listGroups.
 
 use std::ops::RangeInclusive;
 

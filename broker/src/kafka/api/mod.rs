@@ -70,7 +70,7 @@ pub const APIS: &[Api] = &[
 /// What a handler knows besides the request.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// The node.
+    /// What handlers call; shared by all connections.
     pub node: Arc<Node>,
     /// Version of the request and of its answer.
     pub version: i16,
@@ -111,7 +111,7 @@ pub enum Refusal {
     /// Not a version of the table.
     #[error("{} has no version {version} here, expected {min} to {max}", api.name())]
     UnsupportedVersion {
-        /// The API.
+        /// A key of the table.
         api: ApiKey,
         /// As sent.
         version: i16,
@@ -140,7 +140,7 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send>>;
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct Api {
-    /// Which.
+    /// The key on the wire.
     pub key: ApiKey,
     min: i16,
     max: i16,
