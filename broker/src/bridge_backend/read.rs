@@ -53,6 +53,10 @@ pub(super) async fn read(
     let mut collected = Collected::starting_at(request.offset);
     let mut scan = request.tags.map(|codes| TagScan::new(&reader, codes, end));
     let key = (partition.topic_id, partition.index);
+    // Where a reader goes on in the batch it was in, nothing has to be looked for.
+    if let Some(batch) = cache.find(key, collected.next_offset) {
+        collected.take(batch, request);
+    }
     while collected.next_offset < end && collected.has_room(request) {
         let mut bytes_max = request.bytes_max.min(PULL_READ_BYTES);
         if let Some(tags) = &mut scan {
@@ -103,17 +107,19 @@ impl Collected {
     /// Adds a batch, counting what of it the reader is after.
     fn take(&mut self, batch: Arc<SharedBatch>, request: &ReadRequest<'_>) {
         let from = self.next_offset;
+        let memory_bytes = batch.memory_bytes();
         let wanted = match request.tags {
             None => batch.decoded().iter_from(from).len(),
             Some(tags) => batch.tagged_from(from).filter(|(_, hash)| tags.contains(hash)).count(),
         };
         self.next_offset = batch.next_offset();
-        self.scanned += batch.memory_bytes();
+        self.scanned += memory_bytes;
         if wanted == 0 {
             return;
         }
         self.records += wanted;
-        self.bytes += batch.memory_bytes();
+        // Of a batch in which little is wanted, little leaves.
+        self.bytes += memory_bytes / batch.decoded().len().max(1) * wanted;
         self.batches.push(batch);
     }
 }
