@@ -221,6 +221,9 @@ pub trait Backend: Send + Sync + 'static {
     /// All topics, sorted by stored name; internal ones too.
     fn topics(&self) -> Vec<Arc<Topic>>;
 
+    /// The topic and partition that have this cluster-wide number.
+    fn partition_by_number(&self, number: u32) -> Option<(Arc<Topic>, i32)>;
+
     /// Creates a topic, or returns the one that is there, unchanged. Creations of one name are
     /// serialised, so that concurrent first sends see one topic with one partition count.
     /// Errors: `InvalidTopic`, `NotWritable`.

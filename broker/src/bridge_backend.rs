@@ -187,6 +187,14 @@ impl Backend for BridgeBackend {
         topics.iter().map(|topic| topic.queues.clone()).collect()
     }
 
+    fn partition_by_number(&self, number: u32) -> Option<(Arc<Topic>, i32)> {
+        let image = self.node.controller.image();
+        image.topics().find_map(|topic| {
+            let index = topic.numbers.iter().position(|known| *known == number)?;
+            Some((topic.queues.clone(), i32::try_from(index).ok()?))
+        })
+    }
+
     async fn create_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
         topics::create(&self.node, &spec).await
     }

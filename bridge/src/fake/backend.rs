@@ -64,6 +64,13 @@ impl Backend for FakeBackend {
         self.state.lock().topics.values().cloned().collect()
     }
 
+    fn partition_by_number(&self, number: u32) -> Option<(Arc<Topic>, i32)> {
+        let state = self.state.lock();
+        let ((id, partition), _) = state.logs.iter().find(|(_, log)| log.number == number)?;
+        let topic = state.topics.values().find(|topic| topic.id == *id)?;
+        Some((Arc::clone(topic), *partition))
+    }
+
     async fn create_topic(&self, spec: TopicSpec) -> Result<Arc<Topic>> {
         let mut state = self.state.lock();
         match state.topics.get(&spec.name).cloned() {

@@ -38,6 +38,7 @@ mod unregister_client;
 mod update_consumer_offset;
 mod update_topic;
 mod update_topic_list;
+mod view_message;
 
 use std::sync::Arc;
 
@@ -150,6 +151,7 @@ table! {
         later 30 GET_MAX_OFFSET => queue_ends::max,
         later 31 GET_MIN_OFFSET => queue_ends::min,
         later 32 GET_EARLIEST_MSG_STORETIME => earliest_store_time::handle,
+        later 33 VIEW_MESSAGE_BY_ID => view_message::handle,
         later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
         now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,

@@ -42,6 +42,19 @@ async fn a_route_is_one_broker_with_all_queues() {
     );
 }
 
+/// Pitfall 11: clients of one group must see one list of queues, whatever their version.
+#[tokio::test]
+async fn every_version_sees_the_same_queues() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 7);
+    let client = Client::new(backend).at(Door::NameServer);
+    let newest = text(&route(&client, "t1", 513, &[]).await).to_owned();
+    for version in [0, 233, 293, 400, 401, 409, 500] {
+        let answer = route(&client, "t1", version, &[]).await;
+        assert_eq!(text(&answer).replace("{0:", "{\"0\":"), newest, "{version}");
+    }
+}
+
 #[tokio::test]
 async fn old_clients_get_bare_numbers_as_keys() {
     let client = Client::new(FakeBackend::new()).at(Door::NameServer);

@@ -102,7 +102,7 @@ fn a_topic_reads_as_in_the_original() {
     assert_eq!(permission_text(2), "-W-");
 }
 
-/// As the original's TopicValidator says of the same names, word for word.
+/// Case B85. As the original's TopicValidator says of the same names, word for word.
 #[test]
 fn names_are_judged_as_the_original_does() {
     for row in rows("5.5.0/topics.tsv") {
