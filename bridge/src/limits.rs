@@ -35,7 +35,7 @@ pub const PARTITION_NUMBER_BITS: u32 = 23;
 pub const ADDRESS_OFFSET_BITS: u32 = 40;
 
 /// Messages in one batch send; a message of the batch format takes 22 bytes at least, so this stops
-/// nothing that the size limit of a send (`maxMessageSize`) lets through, and bounds the memory of
+/// nothing that a `maxMessageSize` of 4 MiB, the default, lets through, and bounds the memory of
 /// what is decoded before it is checked.
 pub const BATCH_MESSAGES_MAX: usize = 4 * 1024 * 1024 / 22;
 

@@ -57,12 +57,20 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         let group = consumer.group_name.clone();
         call.shared.tell(EventKind::RocketmqHeartbeat, &call.session, None, Some(&group));
         is_changed |= call.shared.fingerprints.replace(&group, data.heartbeat_fingerprint);
-        let without_subscriptions = !is_full && data.is_without_sub;
-        let registered = register(&call, &client, consumer, without_subscriptions).await?;
+        let said = if is_full || !data.is_without_sub { Said::All } else { Said::NoSubscriptions };
+        let registered = register(&call, &client, consumer, said).await?;
         is_changed |= registered == Registered::SubscriptionsWanted;
     }
     let answer = call.reply.ok().with_field("IS_SUPPORT_HEART_BEAT_V2", true);
     Ok(answer.with_field("IS_SUB_CHANGE", is_changed))
+}
+
+/// What a heartbeat says of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    All,
+    /// The subscriptions are as before.
+    NoSubscriptions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +85,7 @@ async fn register<B: Backend>(
     call: &Call<B>,
     client: &ClientFacts,
     consumer: ConsumerData,
-    without_subscriptions: bool,
+    said: Said,
 ) -> Result<Registered, Refusal> {
     let Some(config) = call.shared.group_config(&consumer.group_name).await? else {
         return Ok(Registered::IllegalGroup);
@@ -91,7 +99,7 @@ async fn register<B: Backend>(
     // Unit mode marks the retry topic as subscribed from another unit. Source: TopicSysFlag.
     let sys_flag = if consumer.unit_mode { 2 } else { 0 };
     call.shared.create_retry_topic(&config, sys_flag).await?;
-    let subscriptions = (!without_subscriptions)
+    let subscriptions = (said == Said::All)
         .then(|| consumer.subscriptions.into_iter().map(subscription).map(Arc::new).collect());
     call.session.set_member();
     let change = call
@@ -111,7 +119,7 @@ async fn register<B: Backend>(
     if change.subscriptions {
         call.shared.holds.group_changed(&config.name);
     }
-    let is_known = !without_subscriptions
+    let is_known = said == Said::All
         || call.backend().group(&config.name).is_some_and(|view| !view.subscriptions.is_empty());
     Ok(if is_known { Registered::Yes } else { Registered::SubscriptionsWanted })
 }

@@ -214,13 +214,13 @@ impl<'a> Message<'a> {
         let (whole, after) = bytes.split_at_checked(size).ok_or(MessageError::Short("size"))?;
         reader.rest = whole.get(4..).ok_or(MessageError::Short("size"))?;
         let magic = reader.u32("magic")?;
-        let is_v2 = match magic {
-            MAGIC_V1 => false,
-            MAGIC_V2 => true,
+        let form = match magic {
+            MAGIC_V1 => Form::ShortTopic,
+            MAGIC_V2 => Form::LongTopic,
             other => return Err(MessageError::Magic(other)),
         };
         let found = reader.u32("body CRC")?;
-        let message = reader.fields(is_v2)?;
+        let message = reader.fields(form)?;
         if !reader.rest.is_empty() {
             let parts = size - reader.rest.len();
             return Err(MessageError::Size { size, parts });
@@ -314,6 +314,29 @@ impl<'a> BatchMessage<'a> {
     }
 }
 
+/// How wide the topic's length is.
+#[derive(Clone, Copy)]
+enum Form {
+    /// One byte.
+    ShortTopic,
+    /// Two bytes.
+    LongTopic,
+}
+
+/// How wide a host is.
+#[derive(Clone, Copy)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// By the bit of `flags` that is set for IPv6.
+    fn of(flags: i32, v6_bit: i32) -> Self {
+        if flags & v6_bit == 0 { Self::V4 } else { Self::V6 }
+    }
+}
+
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -354,35 +377,35 @@ impl<'a> Reader<'a> {
         self.take(length, part)
     }
 
-    fn host(&mut self, is_v6: bool, part: &'static str) -> Result<SocketAddr, MessageError> {
-        let ip = if is_v6 {
-            IpAddr::V6(Ipv6Addr::from(self.array::<16>(part)?))
-        } else {
-            IpAddr::V4(Ipv4Addr::from(self.array::<4>(part)?))
+    fn host(&mut self, family: Family, part: &'static str) -> Result<SocketAddr, MessageError> {
+        let ip = match family {
+            Family::V4 => IpAddr::V4(Ipv4Addr::from(self.array::<4>(part)?)),
+            Family::V6 => IpAddr::V6(Ipv6Addr::from(self.array::<16>(part)?)),
         };
         let port = u16::try_from(self.i32(part)?).map_err(|_| MessageError::Short(part))?;
         Ok(SocketAddr::new(ip, port))
     }
 
     /// Everything behind the body's CRC.
-    fn fields(&mut self, is_v2: bool) -> Result<Message<'a>, MessageError> {
+    fn fields(&mut self, form: Form) -> Result<Message<'a>, MessageError> {
         let queue_id = self.i32("queue id")?;
         let flag = self.i32("flag")?;
         let queue_offset = self.i64("queue offset")?;
         let physical_offset = self.i64("physical offset")?;
         let sys_flag = self.i32("sysFlag")?;
         let born_timestamp_ms = self.i64("born timestamp")?;
-        let born_host = self.host(sys_flag & sys_flag::BORN_HOST_V6 != 0, "born host")?;
+        let born_host = self.host(Family::of(sys_flag, sys_flag::BORN_HOST_V6), "born host")?;
         let store_timestamp_ms = self.i64("store timestamp")?;
-        let store_host = self.host(sys_flag & sys_flag::STORE_HOST_V6 != 0, "store host")?;
+        let store_host = self.host(Family::of(sys_flag, sys_flag::STORE_HOST_V6), "store host")?;
         let reconsume_times = self.i32("reconsume times")?;
         let prepared_transaction_offset = self.i64("prepared transaction offset")?;
         let body = self.long_bytes("body")?;
-        let topic = if is_v2 {
-            self.short_bytes("topic")?
-        } else {
-            let [length] = self.array("topic")?;
-            self.take(usize::from(length), "topic")?
+        let topic = match form {
+            Form::LongTopic => self.short_bytes("topic")?,
+            Form::ShortTopic => {
+                let [length] = self.array("topic")?;
+                self.take(usize::from(length), "topic")?
+            }
         };
         let topic = std::str::from_utf8(topic).map_err(|_| MessageError::Text("topic"))?;
         let properties = self.short_bytes("properties")?;
