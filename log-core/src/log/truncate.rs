@@ -52,6 +52,10 @@ impl Log {
         self.active.cut_files(&*self.disk)?;
         self.delete_segments(dropped, now_ms)?;
         self.delete_snapshots_from(self.log_end + 1, now_ms)?;
+        // Before anything is written behind the cut: a power cut that kept the new bytes but not the cut would find old
+        // batches after new ones, each of them whole.
+        self.active.segment.log.sync()?;
+        self.disk.sync_dir(&self.dir)?;
         self.reload_producers(now_ms)
     }
 
@@ -87,6 +91,7 @@ impl Log {
         self.delete_segments(dropped, now_ms)?;
         self.delete_snapshots_from(i64::MIN, now_ms)?;
         self.active = Active::create(&self.disk, &self.dir, self.log_end, &self.config, now_ms)?;
+        self.disk.sync_dir(&self.dir)?;
         Ok(())
     }
 

@@ -238,6 +238,11 @@ impl Recovery {
                 self.drop_segments(std::slice::from_ref(segment))?;
                 continue;
             }
+            if !trusted.is_empty() && !self.may_follow(segment.base_offset, end_offset) {
+                // A truncation was cut short: what follows the gap is the log's no more.
+                self.drop_segments(segments.get(index..).unwrap_or_default())?;
+                break;
+            }
             if index >= scanned_from {
                 return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));
             }
