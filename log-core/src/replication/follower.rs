@@ -37,6 +37,8 @@ pub(super) struct Following {
 enum Epochs {
     Unsettled,
     Settled,
+    /// The leader knows nothing of the epoch of the last record: the fetch will tell where it starts.
+    Unplaced,
 }
 
 /// What must go from the local log.
@@ -122,8 +124,10 @@ impl Partition {
                 broker_epoch,
                 leader_epoch: self.leader_epoch,
                 fetch_offset: self.log.log_end_offset,
-                last_fetched_epoch: last_epoch
-                    .filter(|_| self.truncation == TruncationRule::OnFetch),
+                last_fetched_epoch: last_epoch.filter(|_| {
+                    self.truncation == TruncationRule::OnFetch
+                        || following.epochs == Epochs::Unplaced
+                }),
             }),
         })
     }
@@ -161,17 +165,18 @@ impl Partition {
         if next != Some(FollowerStep::AskEpochEnd(question)) {
             return;
         }
-        let cut = match end {
-            // Nothing is known of it there: only the HW is left to go by (KIP-101).
-            None => Cut::To(self.high_watermark),
-            Some(end) => self.common_end(end, epochs),
+        let State::Follower(following) = &mut self.state else { return };
+        let Some(end) = end else {
+            // Kafka cuts to the HW here. But the leader may have deleted all of that epoch after an unclean election,
+            // and then what is below the HW is not its log either.
+            following.epochs = Epochs::Unplaced;
+            return;
         };
-        if let (State::Follower(following), true) =
-            (&mut self.state, end.is_none_or(|end| end.epoch == question.epoch))
-        {
+        if end.epoch == question.epoch {
             // The leader has the epoch of our last record: once cut to its end, the logs are one.
             following.epochs = Epochs::Settled;
         }
+        let cut = self.common_end(end, epochs);
         self.want_cut(cut);
     }
 

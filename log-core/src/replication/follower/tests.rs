@@ -111,12 +111,17 @@ fn asking_first_settles_before_it_fetches() {
 }
 
 #[test]
-fn what_a_leader_cannot_place_is_cut_to_the_high_watermark() {
+fn what_a_leader_cannot_place_is_left_to_the_fetch() {
     let own = epochs(&[(4, 0)]);
     let mut partition = follower(TruncationRule::AskFirst, (0, 4, 15), &own);
     let ask = EpochQuestion { leader_epoch: LeaderEpoch(9), epoch: LeaderEpoch(4) };
     partition.epoch_end_answered(ask, None, &own);
-    assert_eq!(step(&partition, &own), FollowerStep::TruncateTo(Offset(4)));
+    let fetch = question(&partition, &own);
+    assert_eq!(fetch.last_fetched_epoch, Some(LeaderEpoch(4)));
+    let answer =
+        FetchAnswer::OutOfRange { log_start_offset: Offset(2), log_end_offset: Offset(30) };
+    partition.fetch_answered(&fetch, answer, &own);
+    assert_eq!(step(&partition, &own), FollowerStep::StartAnewAt(Offset(2)), "below the HW too");
 }
 
 /// Before KIP-101, and still where a log knows no epochs.
