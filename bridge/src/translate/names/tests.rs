@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Pitfall 10.
+/// What Kafka cannot say is spelt out.
 #[test]
 fn names_are_stored_as_the_table_says() {
     for (name, stored) in [
