@@ -53,6 +53,10 @@ pub const FETCH_SESSION_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// gives way to a larger one (`MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
 pub const FETCH_SESSION_EVICTION_MS: i64 = 120_000;
 
+/// Logs that a stop closes at once: each waits for the disk several times, and the disk takes the
+/// waits of many together.
+pub const CLOSING_MAX: usize = 64;
+
 /// Flush points that may wait for the flusher: one per partition at most.
 pub const FLUSHES_WAITING_MAX: usize = 65_536;
 

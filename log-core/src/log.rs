@@ -204,15 +204,25 @@ impl Log {
     ///
     /// Errors: `StorageFull`, `Storage`; the next start must then take the shutdown for unclean.
     pub fn close_clean(&mut self, now_ms: i64) -> Result<(), LogError> {
+        self.prepare_close()?;
+        self.flush(now_ms)?;
+        self.close();
+        Ok(())
+    }
+
+    /// The part of [`Self::close_clean`] that writes. Returns what is to be synced, by any thread,
+    /// before [`Self::mark_synced`] and [`Self::close`]; nothing may be appended in between.
+    ///
+    /// Errors: as there.
+    pub fn prepare_close(&mut self) -> Result<Option<FlushPoint>, LogError> {
         self.check_writable()?;
         self.active.finish_times();
+        self.active.write_indexes(&*self.disk)?;
         self.active.write_append_times(&*self.disk, self.log_end)?;
         if self.log_end > self.log_start {
             self.write_snapshot(self.log_end)?;
         }
-        self.flush(now_ms)?;
-        self.close();
-        Ok(())
+        self.flush_point()
     }
 
     /// Lets go of the files without writing anything; readers get `Closed`. A flush that is under way

@@ -1,8 +1,9 @@
-//! One thread per log directory that makes writes durable, off the threads that serve requests.
+//! Threads that make writes durable, off the threads that serve requests.
 //!
 //! What was appended while one round of syncs ran is in the next: an owner asks for one flush point
-//! at a time, so the more there is to do the more each sync covers. With gates armed a flush point
-//! passes them on its way there and back.
+//! at a time, so the more there is to do the more each sync covers. Segments that were sealed are
+//! synced by a thread of their own: they are large, and no answer waits for them. With gates armed a
+//! flush point passes them on its way there and back.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -22,25 +23,28 @@ struct Request {
     point: Box<FlushPoint>,
 }
 
-/// Hands flush points to the thread, which ends with the last handle.
+/// Hands flush points to the threads, which end with the last handle.
 #[derive(Debug)]
 pub struct Flusher {
-    sender: SyncSender<Request>,
+    awaited: SyncSender<Request>,
+    sealed: SyncSender<Request>,
 }
 
 impl Flusher {
-    /// Starts the thread.
+    /// Starts the threads.
     pub fn start() -> std::io::Result<Self> {
-        let (sender, receiver) = sync_channel(FLUSHES_WAITING_MAX);
-        std::thread::Builder::new()
-            .name("duolog-flusher".to_owned())
-            .spawn(move || run(&receiver))?;
-        Ok(Self { sender })
+        let start = |name: &str| {
+            let (sender, receiver) = sync_channel(FLUSHES_WAITING_MAX);
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(move || run(&receiver)).map(|_| sender)
+        };
+        Ok(Self { awaited: start("duolog-flusher")?, sealed: start("duolog-sealer")? })
     }
 
     /// Has `point` synced; `partition` is told how that ended.
     pub(super) fn flush(&self, partition: Arc<Partition>, point: Box<FlushPoint>) {
-        let refused = self.sender.try_send(Request { partition, point });
+        let thread = if point.is_of_sealed_only() { &self.sealed } else { &self.awaited };
+        let refused = thread.try_send(Request { partition, point });
         if let Err(TrySendError::Full(request) | TrySendError::Disconnected(request)) = refused {
             let error = std::io::Error::other("the flusher takes no more work");
             let error = DiskError::new("sync", &request.partition.dir(), error);

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duolog_log_core::log::Shutdown;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::checkpoints::Checkpoint;
 use super::{Partition, Partitions};
+use crate::limits::CLOSING_MAX;
 use crate::node::Node;
 
 /// Between two looks for logs that nobody writes to.
@@ -122,20 +124,20 @@ async fn keep_house(partitions: Arc<Partitions>, stopping: CancellationToken) {
 /// After an unclean stop, recovers every log, also those that nobody asks for: only then may the
 /// next stop be called clean.
 async fn recover(node: Arc<Node>) {
+    let mut all_recovered = true;
     if node.partitions.shared().hints.shutdown() == Shutdown::Unclean {
         let all = node.partitions.all().into_iter();
         for partition in all.filter(|partition| !partition.is_untouched()) {
             if node.stopping.is_cancelled() {
                 return;
             }
-            if let Err(error) = partition.reader().await {
-                tracing::error!(topic = %partition.topic, partition = partition.index, %error,
-                    "cannot recover the log");
-                return;
-            }
+            // Who cannot be opened has been told of, and keeps no other from its recovery.
+            all_recovered &= partition.reader().await.is_ok();
         }
     }
-    node.partitions.set_recovered();
+    if all_recovered {
+        node.partitions.set_recovered();
+    }
 }
 
 /// Ends the background work, closes every log for good, writes the checkpoints, and the marker of a clean stop if it
@@ -145,12 +147,18 @@ pub async fn stop(node: &Node) {
     node.background.close();
     node.background.wait().await;
     let mut clean = partitions.is_recovered();
-    for partition in partitions.all().into_iter().chain(partitions.metadata()) {
-        if let Err(error) = partition.stop().await {
-            tracing::error!(topic = %partition.topic, partition = partition.index, %error,
-                "cannot close the log");
-            clean = false;
+    let mut closing = JoinSet::new();
+    for partition in partitions.all() {
+        if closing.len() >= CLOSING_MAX {
+            clean &= closing.join_next().await.is_none_or(|closed| closed.unwrap_or(false));
         }
+        closing.spawn(stop_one(partition));
+    }
+    while let Some(closed) = closing.join_next().await {
+        clean &= closed.unwrap_or(false);
+    }
+    if let Some(metadata) = partitions.metadata() {
+        clean &= stop_one(metadata).await;
     }
     for checkpoint in [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark] {
         clean &= write(partitions.clone(), checkpoint).await == Written::Yes;
@@ -158,6 +166,16 @@ pub async fn stop(node: &Node) {
     if clean && let Err(error) = partitions.shared().data_dir.mark_clean() {
         tracing::error!(%error, "cannot note the clean stop");
     }
+}
+
+/// Closes a log for good; returns whether the next start need not scan it.
+async fn stop_one(partition: Arc<Partition>) -> bool {
+    let closed = partition.stop().await;
+    if let Err(error) = &closed {
+        tracing::error!(topic = %partition.topic, partition = partition.index, %error,
+            "cannot close the log");
+    }
+    closed.is_ok()
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, Appen
     partition.published.set_checkpointed_log_start(owner.log.checkpointed_log_start());
     partition.published.set_bytes(owner.log.reader().size_in_bytes());
     owner.advance(partition);
+    // What recovery has read through is not read again after the next crash.
+    owner.flush_next(partition);
     partition.reader.store(Some(Arc::new(owner.log.reader())));
     partition.set_opened();
     Ok(owner)

@@ -14,7 +14,7 @@ use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::{LeaderEpoch, Offset};
 use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty};
 use duolog_log_core::replication::partition::{AckState, Acks, Partition as Replica};
-use duolog_log_core::storage::disk::{DiskError, DiskErrorKind};
+use duolog_log_core::storage::disk::DiskError;
 use tokio::sync::oneshot;
 
 use super::Partition;
@@ -131,8 +131,12 @@ pub(super) struct Owner {
     flush_wanted: i64,
     /// Whether the timer will send [`Command::FlushDue`].
     flush_scheduled: bool,
+    /// Whether a flush that could not be made is to be tried again by then, and not before.
+    flush_paused: bool,
     /// The disk failed: nothing more is written until the log is opened again.
     failed: Option<String>,
+    /// Whether the disk refused the last append.
+    refusing: bool,
 }
 
 impl Owner {
@@ -145,7 +149,9 @@ impl Owner {
             flushing: false,
             flush_wanted: 0,
             flush_scheduled: false,
+            flush_paused: false,
             failed: None,
+            refusing: false,
         }
     }
 
@@ -166,7 +172,7 @@ impl Owner {
                 append @ Command::Append(_) => appends.push(append),
                 other => {
                     self.append(partition, mem::take(&mut appends)).await;
-                    next = self.perform_one(partition, other);
+                    next = self.perform_one(partition, other).await;
                 }
             }
         }
@@ -174,13 +180,13 @@ impl Owner {
         next
     }
 
-    fn perform_one(&mut self, partition: &Arc<Partition>, command: Command) -> Next {
+    async fn perform_one(&mut self, partition: &Arc<Partition>, command: Command) -> Next {
         match command {
             Command::Append(append) => drop(append.reply.send(Err(AppendError::Stopping))),
             Command::HighWatermarkFree(to) => self.high_watermark_free(partition, to),
             Command::SyncEnded(point, outcome) => self.sync_ended(partition, &point, outcome),
             Command::FlushDue => {
-                self.flush_scheduled = false;
+                (self.flush_scheduled, self.flush_paused) = (false, false);
                 self.want_flush(partition, self.log.log_end_offset());
             }
             Command::KeepHouse => self.keep_house(partition),
@@ -194,7 +200,7 @@ impl Owner {
             }
             Command::Open(reply) => drop(reply.send(Ok(()))),
             Command::Stop(reply) => {
-                drop(reply.send(self.close(partition)));
+                drop(reply.send(self.close(partition).await));
                 return Next::Stopped;
             }
             Command::Delete(reply) => {
@@ -290,10 +296,16 @@ impl Owner {
         let appended = match result {
             Ok(appended) => appended,
             Err(error) => {
+                self.tell_refusal(partition, &error);
                 part.refuse(&AppendError::Log(error));
                 return;
             }
         };
+        if self.refusing {
+            self.refusing = false;
+            tracing::info!(topic = %partition.topic, partition = partition.index,
+                "the disk takes records again");
+        }
         if appended.novelty == Novelty::New {
             partition.count_appended(&appended, part.bytes);
         }
@@ -315,6 +327,15 @@ impl Owner {
                 appended: answer,
                 reply: waiting.reply,
             });
+        }
+    }
+
+    /// Tells that the disk refuses records, once until it takes some again.
+    fn tell_refusal(&mut self, partition: &Partition, error: &LogError) {
+        let is_the_disks = error.is_retriable() || matches!(error, LogError::Storage(_));
+        if is_the_disks && !mem::replace(&mut self.refusing, true) {
+            tracing::error!(topic = %partition.topic, partition = partition.index, %error,
+                "the disk refuses records; producers are told to try again");
         }
     }
 
@@ -405,29 +426,42 @@ impl Owner {
             self.flush_scheduled = true;
             partition.shared.timer.schedule(now_ms.saturating_add(within), partition.clone());
         }
+        if self.log.has_unsynced_segments() {
+            self.flush_next(partition);
+        }
     }
 
     /// Has the log synced up to `offset`, in the next round if one is under way.
     fn want_flush(&mut self, partition: &Arc<Partition>, offset: i64) {
         self.flush_wanted = self.flush_wanted.max(offset);
-        if self.flushing || self.failed.is_some() || self.flush_wanted <= self.log.recovery_point()
-        {
+        self.flush_next(partition);
+    }
+
+    /// Has synced what somebody waits for, or else what a roll has sealed; one round at a time.
+    pub(super) fn flush_next(&mut self, partition: &Arc<Partition>) {
+        if self.flushing || self.flush_paused || self.failed.is_some() {
             return;
         }
-        match self.log.flush_point() {
+        let point = if self.flush_wanted > self.log.recovery_point() {
+            self.log.flush_point()
+        } else {
+            self.log.sealed_flush_point()
+        };
+        match point {
             Ok(Some(point)) => {
                 self.flushing = true;
                 partition.flush(Box::new(point));
             }
             Ok(None) => {}
-            Err(LogError::OutOfFiles(_)) => self.flush_again_soon(partition),
             Err(error) => self.fail(partition, &error.to_string()),
         }
     }
 
-    /// Nothing was synced and nothing lost: there was no descriptor to open a file with.
-    fn flush_again_soon(&self, partition: &Arc<Partition>) {
+    /// Nothing was synced and nothing lost: there was no room, or no descriptor, for a file that a
+    /// flush writes. What waits for the flush goes on waiting.
+    fn flush_again_soon(&mut self, partition: &Arc<Partition>) {
         const PAUSE_MS: i64 = 100;
+        self.flush_paused = true;
         // Also when a later time is in the timer already: an answer may wait for this.
         let at_ms = clock::now_ms().saturating_add(PAUSE_MS);
         partition.shared.timer.schedule(at_ms, partition.clone());
@@ -441,7 +475,7 @@ impl Owner {
     ) {
         self.flushing = false;
         if let Err(error) = outcome {
-            if error.kind == DiskErrorKind::OutOfFiles {
+            if error.is_retriable() {
                 return self.flush_again_soon(partition);
             }
             self.log.sync_failed(&error);
@@ -453,7 +487,7 @@ impl Owner {
         partition.emit(EventKind::LogFlush, Some(synced), None);
         partition.waiters.wake();
         self.advance(partition);
-        self.want_flush(partition, self.flush_wanted);
+        self.flush_next(partition);
     }
 
     /// The disk lost a write or a sync: what it holds is not known any more.

@@ -20,6 +20,9 @@ use crate::bridge_backend::BridgeBackend;
 use crate::node::Node;
 use crate::testing::served::{self, TestNode, batch};
 
+mod flushes;
+mod stop;
+
 const TOPIC: &str = "t";
 const WRITES: usize = 6;
 /// More calls than the writes of a run need; the search for the last one ends before.

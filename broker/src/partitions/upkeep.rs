@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::Offset;
-use duolog_log_core::log::LogError;
+use duolog_log_core::log::{FlushPoint, LogError};
 
 use super::Partition;
 use super::append::AppendError;
@@ -41,6 +41,7 @@ impl Owner {
                     "retention failed");
             }
         }
+        self.flush_next(partition);
         self.log.remove_deleted(now_ms);
         self.log_start_moved(partition);
         partition.published.set_bytes(self.log.reader().size_in_bytes());
@@ -84,13 +85,36 @@ impl Owner {
     }
 
     /// Syncs and closes the log, so that the next start need not scan it.
-    pub(super) fn close(&mut self, partition: &Arc<Partition>) -> Result<(), AppendError> {
-        let closed = self.log.close_clean(clock::now_ms());
+    pub(super) async fn close(&mut self, partition: &Arc<Partition>) -> Result<(), AppendError> {
+        let closed = match self.log.prepare_close() {
+            Ok(Some(point)) => self.sync(point).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
         if closed.is_ok() {
             partition.published.set_synced(self.log.recovery_point());
             self.advance(partition);
+            self.log.close();
         }
         self.refuse_pending(&AppendError::Stopping);
         Ok(closed?)
+    }
+
+    /// Syncs on a thread that may block, while those that serve requests, and close other logs, go on.
+    async fn sync(&mut self, point: FlushPoint) -> Result<(), LogError> {
+        let synced = tokio::task::spawn_blocking(move || (point.sync(), point)).await;
+        let (outcome, point) = synced.map_err(|error| LogError::Storage(error.to_string()))?;
+        match outcome {
+            Ok(()) => {
+                self.log.mark_synced(&point, clock::now_ms());
+                Ok(())
+            }
+            Err(error) => {
+                if !error.is_retriable() {
+                    self.log.sync_failed(&error);
+                }
+                Err(error.into())
+            }
+        }
     }
 }

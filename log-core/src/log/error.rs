@@ -56,14 +56,23 @@ pub enum LogError {
     Closed,
 }
 
+impl LogError {
+    /// Whether nothing is lost and the same call may succeed later.
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        matches!(self, Self::StorageFull(_) | Self::OutOfFiles(_))
+    }
+}
+
 impl From<DiskError> for LogError {
     fn from(error: DiskError) -> Self {
         match error.kind {
             DiskErrorKind::Full => Self::StorageFull(error.to_string()),
             DiskErrorKind::OutOfFiles => Self::OutOfFiles(error.to_string()),
-            DiskErrorKind::NotFound | DiskErrorKind::Locked | DiskErrorKind::Io => {
-                Self::Storage(error.to_string())
-            }
+            DiskErrorKind::NotFound
+            | DiskErrorKind::SyncFailed
+            | DiskErrorKind::Locked
+            | DiskErrorKind::Io => Self::Storage(error.to_string()),
         }
     }
 }

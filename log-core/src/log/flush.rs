@@ -38,7 +38,8 @@ struct Covered {
     names_changed: u64,
     /// Changes since the log was opened.
     epochs_changed: u64,
-    sealed: usize,
+    /// The sealed segments are those that begin below this offset.
+    sealed_below: i64,
     snapshots: usize,
 }
 
@@ -49,10 +50,18 @@ impl FlushPoint {
         self.offset
     }
 
+    /// Whether it leaves out the active segment, which answers wait for: see
+    /// [`Log::sealed_flush_point`].
+    #[must_use]
+    pub const fn is_of_sealed_only(&self) -> bool {
+        self.offset <= self.covered.sealed_below
+    }
+
     /// Syncs files and names. Blocks for as long as the device takes.
     ///
-    /// On an error tell the log by [`Log::sync_failed`]: what was written before may be lost even
-    /// when a later sync succeeds.
+    /// After an error that [`DiskError::is_retriable`] nothing is lost: make another flush point
+    /// later. Tell the log of any other by [`Log::sync_failed`]: what was written before may be lost
+    /// even when a later sync succeeds.
     pub fn sync(&self) -> Result<(), DiskError> {
         for log in &self.logs {
             match log.sync() {
@@ -84,20 +93,51 @@ impl FlushPoint {
 impl Log {
     /// What to sync so that all that is written now is durable; `None` when it already is.
     ///
-    /// Errors: `StorageFull`, `Storage` when index entries cannot be written first.
+    /// Index entries and append times are written first. Where there is no room for them they wait
+    /// for the next flush: a start makes those of the active segment anew. Errors: `Storage`,
+    /// `Closed`.
     pub fn flush_point(&mut self) -> Result<Option<FlushPoint>, LogError> {
         self.check_writable()?;
-        let epochs_wait = self.epochs_changed > self.epochs_synced;
-        if self.log_end == self.recovery_point && self.names_changed == 0 && !epochs_wait {
+        let is_synced = self.log_end == self.recovery_point && self.names_changed == 0;
+        if is_synced && !self.epochs_wait() {
             return Ok(None);
         }
-        self.active.write_indexes(&*self.disk)?;
-        if self.active.has_many_times_pending() {
-            self.active.write_append_times(&*self.disk, self.log_end)?;
+        let written = self.active.write_indexes(&*self.disk).and_then(|()| {
+            if self.active.has_many_times_pending() {
+                self.active.write_append_times(&*self.disk, self.log_end)
+            } else {
+                Ok(())
+            }
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, partition = %self.identity.partition, "index entries wait");
         }
-        let mut logs: Vec<_> =
-            self.unsynced.iter().map(|segment| Arc::clone(&segment.log)).collect();
-        logs.push(Arc::clone(&self.active.segment.log));
+        Ok(Some(self.point(self.log_end, Some(&self.active.segment))))
+    }
+
+    /// What to sync so that all segments but the active one are durable; `None` when they are.
+    ///
+    /// To be asked for after every roll: what is sealed is then neither scanned nor cut after a
+    /// crash. Source: UnifiedLog.roll, which schedules the flush. Errors: `Storage`, `Closed`.
+    pub fn sealed_flush_point(&self) -> Result<Option<FlushPoint>, LogError> {
+        self.check_writable()?;
+        let point = || self.point(self.active.base_offset(), None);
+        Ok(self.has_unsynced_segments().then(point))
+    }
+
+    /// Whether [`Self::sealed_flush_point`] has anything to give.
+    #[must_use]
+    pub const fn has_unsynced_segments(&self) -> bool {
+        !self.unsynced.is_empty()
+    }
+
+    /// Whether the file of the leader epochs is to be written.
+    const fn epochs_wait(&self) -> bool {
+        self.epochs_changed > self.epochs_synced
+    }
+
+    /// A flush of all sealed segments, and of the active one if it is given.
+    fn point(&self, offset: i64, active: Option<&Arc<Segment>>) -> FlushPoint {
         let kinds = [
             FileKind::OffsetIndex,
             FileKind::TimeIndex,
@@ -105,28 +145,28 @@ impl Log {
             FileKind::AppendTimeIndex,
         ];
         let index_paths = |segment: &Arc<Segment>| kinds.map(|kind| segment.paths.of(kind));
-        let segments = self.unsynced.iter().chain([&self.active.segment]);
-        let mut others: Vec<_> = segments.flat_map(index_paths).collect();
+        let segments = || self.unsynced.iter().chain(active);
+        let mut others: Vec<_> = segments().flat_map(index_paths).collect();
         others.extend(self.unsynced_snapshots.iter().map(|offset| {
             SegmentPaths::new(Arc::clone(&self.dir), *offset).of(FileKind::Snapshot)
         }));
-        Ok(Some(FlushPoint {
-            offset: self.log_end,
+        FlushPoint {
+            offset,
             disk: Arc::clone(&self.disk),
             dir: Arc::clone(&self.dir),
-            logs,
+            logs: segments().map(|segment| Arc::clone(&segment.log)).collect(),
             others,
-            epochs: epochs_wait.then(|| self.epochs.clone()),
+            epochs: self.epochs_wait().then(|| self.epochs.clone()),
             epoch_file: Arc::clone(&self.epoch_file),
             parent: self.dir.parent().filter(|_| self.folder_is_new).map(Path::to_owned),
             covered: Covered {
                 generation: self.shared.generation(),
                 names_changed: self.names_changed,
                 epochs_changed: self.epochs_changed,
-                sealed: self.unsynced.len(),
+                sealed_below: self.active.base_offset(),
                 snapshots: self.unsynced_snapshots.len(),
             },
-        }))
+        }
     }
 
     /// Whether this log gave out `point` since it was opened; one of an earlier opening says
@@ -144,7 +184,8 @@ impl Log {
             return;
         }
         self.recovery_point = self.recovery_point.max(point.offset);
-        self.unsynced.drain(..covered.sealed.min(self.unsynced.len()));
+        // Retention may have dropped some of them meanwhile.
+        self.unsynced.retain(|segment| segment.base_offset >= covered.sealed_below);
         self.unsynced_snapshots.drain(..covered.snapshots.min(self.unsynced_snapshots.len()));
         self.names_changed = self.names_changed.saturating_sub(covered.names_changed);
         self.epochs_synced = self.epochs_synced.max(covered.epochs_changed);
@@ -166,7 +207,9 @@ impl Log {
         match point.sync() {
             Ok(()) => self.mark_synced(&point, now_ms),
             Err(error) => {
-                self.sync_failed(&error);
+                if !error.is_retriable() {
+                    self.sync_failed(&error);
+                }
                 return Err(error.into());
             }
         }

@@ -90,6 +90,8 @@ impl Log {
                 self.epochs_changed += 1;
             }
         }
+        // Nobody keeps the files of what is gone open until a flush.
+        self.unsynced.retain(|segment| segment.base_offset >= first);
         self.publish();
         self.delete_unneeded(&dropped, now_ms);
         Ok(Retained { segments_deleted: dropped.len(), bytes_deleted })

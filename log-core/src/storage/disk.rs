@@ -163,6 +163,9 @@ pub enum DiskErrorKind {
     /// No descriptor is free, in the process or the system: the call did nothing and is worth trying
     /// again later.
     OutOfFiles,
+    /// A sync was tried and failed: what was written before may be lost, even when a later sync of the
+    /// same file succeeds.
+    SyncFailed,
     /// Another holder has the lock.
     Locked,
     /// Anything else.
@@ -187,6 +190,18 @@ impl DiskError {
     pub fn invalid(operation: &'static str, path: &Path, reason: impl fmt::Display) -> Self {
         let source = io::Error::new(io::ErrorKind::InvalidData, reason.to_string());
         Self { kind: DiskErrorKind::Io, operation, path: path.to_owned(), source }
+    }
+
+    /// A sync that was tried and failed, for whatever reason.
+    #[must_use]
+    pub fn sync_failed(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { kind: DiskErrorKind::SyncFailed, operation, path: path.to_owned(), source }
+    }
+
+    /// Whether nothing is lost and the same call may succeed later.
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        matches!(self.kind, DiskErrorKind::Full | DiskErrorKind::OutOfFiles)
     }
 
     /// Whether the path does not exist.

@@ -126,8 +126,8 @@ impl Disk for FileDisk {
 
     fn sync_dir(&self, dir: &Path) -> DiskResult<()> {
         let opened = self.descriptors.with_room(|| File::open(dir));
-        let synced = opened.and_then(|dir| dir.sync_all());
-        synced.map_err(|e| DiskError::new("sync folder", dir, e))
+        let opened = opened.map_err(|e| DiskError::new("sync folder", dir, e))?;
+        opened.sync_all().map_err(|e| DiskError::sync_failed("sync folder", dir, e))
     }
 
     fn lock(&self, path: &Path) -> DiskResult<Box<dyn DiskLock>> {
@@ -253,7 +253,8 @@ impl DiskFile for Handle {
     }
 
     fn sync(&self) -> DiskResult<()> {
-        self.file()?.sync_data().map_err(|e| self.failed("sync", e))
+        let synced = self.file()?.sync_data();
+        synced.map_err(|e| DiskError::sync_failed("sync", &lock(&self.place).path, e))
     }
 
     fn len(&self) -> DiskResult<u64> {

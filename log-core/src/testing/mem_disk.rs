@@ -220,7 +220,7 @@ impl Disk for MemDisk {
     fn sync_dir(&self, dir: &Path) -> DiskResult<()> {
         let mut state = self.state();
         state.check_alive("sync folder", dir)?;
-        state.change("sync folder", dir)?;
+        state.sync("sync folder", dir)?;
         let found = state.dir_at(dir).and_then(|dir| state.dirs.get_mut(&dir));
         found.ok_or_else(|| not_found("sync folder", dir))?.sync();
         Ok(())
@@ -318,7 +318,7 @@ impl DiskFile for MemFile {
     fn sync(&self) -> DiskResult<()> {
         let mut state = self.disk.state();
         state.check_alive("sync", &self.path())?;
-        state.change("sync", &self.path())?;
+        state.sync("sync", &self.path())?;
         if let Some(inode) = state.inodes.get_mut(&self.inode) {
             inode.sync();
         }

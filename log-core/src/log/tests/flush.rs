@@ -1,4 +1,5 @@
 use super::*;
+use crate::storage::disk::DiskErrorKind;
 use crate::testing::mem_disk::{Crash, Fault};
 
 #[test]
@@ -91,16 +92,97 @@ fn index_entries_are_on_disk_after_a_flush() {
 }
 
 #[test]
-fn flush_failures_are_told_and_state_stays() {
+fn a_flush_needs_no_room_for_its_indexes() {
     let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     put(&mut log, &["a"]);
     put(&mut log, &["a"]);
     disk.fail_operation(disk.operations(), Fault::Full);
-    assert!(matches!(log.flush_point(), Err(LogError::StorageFull(_))));
-    assert_eq!(put(&mut log, &["b"]), 2);
     log.flush(0).unwrap();
-    assert_eq!(log.recovery_point(), 3);
+    assert_eq!(log.recovery_point(), 2);
+    let hint = OpenHint { recovery_point: Some(2), ..OpenHint::default() };
+    let (mut log, report) = open_as(&disk.crash(Crash::ForgetUnsynced), small(1 << 20), hint);
+    assert_eq!(values_from(&log.reader(), 0), ["a", "a"]);
+    assert!(report.indexes_rebuilt > 0);
+    assert_eq!(put(&mut log, &["b"]), 2);
+}
+
+#[test]
+fn a_flush_without_room_for_the_epochs_loses_nothing_and_is_made_again() {
+    for fault in [Fault::Full, Fault::OutOfFiles] {
+        let mut retriable = 0;
+        for at in 0.. {
+            let disk = data_disk();
+            let mut log = open(&disk, small(1 << 20));
+            append(&mut log, sequenced((1, 0), 0, &["kept"])).unwrap();
+            let point = log.flush_point().unwrap().unwrap();
+            let failing = disk.operations() + at;
+            disk.fail_operation(failing, fault);
+            match point.sync() {
+                _ if disk.operations() <= failing => break,
+                Ok(()) => {}
+                Err(error) if error.is_retriable() => {
+                    retriable += 1;
+                    log.flush(0).unwrap();
+                    assert_eq!(log.recovery_point(), 1);
+                    assert_eq!(append(&mut log, plain(&["more"])).unwrap().base_offset, 1);
+                }
+                Err(error) => assert_eq!(error.kind, DiskErrorKind::SyncFailed),
+            }
+        }
+        assert!(retriable > 0);
+    }
+}
+
+#[test]
+fn a_roll_leaves_a_flush_of_what_is_sealed_to_be_made() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(300));
+    assert!(!log.has_unsynced_segments() && log.sealed_flush_point().unwrap().is_none());
+    while log.reader().segment_count() < 4 {
+        let sequence = log.log_end_offset() as i32;
+        append(&mut log, sequenced((1, 0), sequence, &["sealed"])).unwrap();
+    }
+    let sealed_to = log.active.base_offset();
+    let sealed = read_from(&log.reader(), 0).into_iter().filter(|(at, _)| *at < sealed_to);
+    let sealed: Vec<_> = sealed.collect();
+    let point = log.sealed_flush_point().unwrap().unwrap();
+    assert_eq!(point.offset(), sealed_to);
+    // What is sealed later waits for the next one.
+    let before = log.reader().segment_count();
+    while log.reader().segment_count() == before {
+        let sequence = log.log_end_offset() as i32;
+        append(&mut log, sequenced((1, 0), sequence, &["later"])).unwrap();
+    }
+    point.sync().unwrap();
+    log.mark_synced(&point, 5);
+    assert_eq!(log.recovery_point(), sealed_to);
+    assert!(log.has_unsynced_segments());
+    // A power cut loses the active segment, and a start scans no more than that.
+    let hint = OpenHint { recovery_point: Some(sealed_to), ..OpenHint::default() };
+    let (log, report) = open_as(&disk.crash(Crash::ForgetUnsynced), small(300), hint);
+    assert_eq!(read_from(&log.reader(), 0), sealed);
+    assert_eq!(report.segments_scanned, 1);
+}
+
+#[test]
+fn a_flush_that_retention_overtakes_forgets_no_segment_sealed_since() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(200));
+    for _ in 0..6 {
+        put(&mut log, &["some value"]);
+    }
+    let point = log.sealed_flush_point().unwrap().unwrap();
+    log.set_log_start_offset(4).unwrap();
+    log.apply_retention(6, 0).unwrap();
+    for _ in 0..6 {
+        put(&mut log, &["some value"]);
+    }
+    let later = log.unsynced.iter().filter(|s| s.base_offset >= point.offset()).count();
+    assert!(later > 0);
+    point.sync().unwrap();
+    log.mark_synced(&point, 0);
+    assert_eq!(log.unsynced.len(), later);
 }
 
 #[test]

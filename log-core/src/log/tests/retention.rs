@@ -140,6 +140,7 @@ fn dropped_files_are_renamed_then_removed_and_reads_under_way_go_on() {
     let bounds = crate::storage::segment::ReadBounds {
         max_bytes: 999,
         end_offset: 99,
+        log_end: 99,
         minimum: ReadMinimum::OneBatch,
     };
     assert_eq!(old_view.segments[0].read(0, bounds).unwrap().next_offset, 1);
@@ -182,4 +183,16 @@ fn a_segment_that_cannot_be_renamed_leaves_no_gap_behind_it() {
         let found: Vec<i64> = read_from(&log.reader(), 6).iter().map(|(at, _)| *at).collect();
         assert_eq!(found, [6, 7]);
     }
+}
+
+#[test]
+fn what_retention_drops_is_held_open_by_nobody_even_if_it_was_never_flushed() {
+    let disk = data_disk();
+    let mut log = segments(&disk, keeping(small(1 << 20)), &[1, 2, 3]);
+    let dropped: Vec<_> = log.segments.iter().take(2).map(Arc::downgrade).collect();
+    log.set_log_start_offset(2).unwrap();
+    log.apply_retention(3, NOW_MS).unwrap();
+    log.remove_deleted(i64::MAX);
+    assert!(dropped.iter().all(|segment| segment.strong_count() == 0));
+    assert!(log.has_unsynced_segments(), "the third is still to be flushed");
 }

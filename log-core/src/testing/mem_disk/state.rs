@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Component, Path};
 
 use super::{Fault, Inodes, Locks, full, not_found, split};
-use crate::storage::disk::{DiskError, DiskResult};
+use crate::storage::disk::{DiskError, DiskErrorKind, DiskResult};
 
 /// The folder `/`, which is always there.
 const ROOT: u64 = 0;
@@ -156,6 +156,14 @@ impl State {
                 Err(DiskError::new(operation, path, io::Error::other("planned fault")))
             }
         }
+    }
+
+    /// As [`Self::change`], for a call that syncs.
+    pub(super) fn sync(&mut self, operation: &'static str, path: &Path) -> DiskResult<()> {
+        self.change(operation, path).map_err(|error| match error.kind {
+            DiskErrorKind::OutOfFiles => error,
+            _ => DiskError::sync_failed(operation, path, error.source),
+        })
     }
 
     pub(super) fn used_bytes(&self) -> u64 {
