@@ -97,9 +97,8 @@ impl Coordinators {
         instruments: Arc<Instruments>,
         stopping: CancellationToken,
     ) -> Arc<Self> {
-        let data_dir = partitions.shared().data_dir.clone();
         Arc::new(Self {
-            env: Arc::new(Env::new(config, controller, data_dir, instruments.events.clone())),
+            env: Arc::new(Env::new(config, controller, instruments.events.clone())),
             partitions,
             instruments,
             topic: TopicSettings {

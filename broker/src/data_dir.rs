@@ -39,6 +39,19 @@ pub enum DataDirError {
         /// An entry that is not ours.
         found: String,
     },
+    /// Ours, but for the file that says so.
+    #[error(
+        "data directory {} holds {METADATA_TOPIC}-0 and no {META}: put that file back, with the lines \
+         version=1, node.id={node_id} and cluster.id=<id>; if the id is not the one in the metadata \
+         log, the next start names both",
+        dir.display()
+    )]
+    WithoutMeta {
+        /// The directory.
+        dir: PathBuf,
+        /// As configured.
+        node_id: i32,
+    },
     /// A real Kafka's.
     #[error(
         "data directory {} belongs to a Kafka broker (cluster {cluster}), not to duolog; \
@@ -103,6 +116,9 @@ impl DataDir {
             }
             cluster
         } else {
+            if has(&metadata_log) {
+                return Err(DataDirError::WithoutMeta { dir: path.to_owned(), node_id });
+            }
             if let Some(entry) = entries.iter().find(|entry| !entry.name.starts_with('.')) {
                 let (dir, found) = (path.to_owned(), entry.name.clone());
                 return Err(DataDirError::Foreign { dir, found });

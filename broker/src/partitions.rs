@@ -18,6 +18,7 @@ mod registry;
 mod round;
 mod task;
 mod timer;
+mod trouble;
 mod upkeep;
 mod waiters;
 
@@ -136,6 +137,7 @@ pub struct Partition {
     inbox: Inbox,
     room: Arc<Semaphore>,
     was_opened: AtomicBool,
+    trouble: trouble::Trouble,
     untouched: AtomicBool,
     has_folder: AtomicBool,
     /// The log end for which the newest batches were last let go of, or seen to stay: see
@@ -160,6 +162,7 @@ impl Partition {
             inbox: Inbox::new(),
             room: Arc::new(Semaphore::new(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)),
             was_opened: AtomicBool::new(false),
+            trouble: trouble::Trouble::default(),
             untouched: AtomicBool::new(!known),
             has_folder: AtomicBool::new(known),
             seen_end: AtomicI64::new(0),
@@ -276,6 +279,8 @@ impl Partition {
             shutdown: Shutdown::Clean,
             recovery_point: Some(self.synced()),
             log_start_offset: Some(self.offsets().log_start),
+            proven_end: self.synced(),
+            on_loss: checkpoints::on_loss(&self.topic),
         }
     }
 

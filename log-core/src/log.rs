@@ -34,11 +34,11 @@ mod truncate;
 mod view;
 
 pub use append_time::TimeBoundary;
-pub use config::{CleanupPolicy, LogConfig, LogIdentity, OpenHint, Shutdown};
+pub use config::{CleanupPolicy, LogConfig, LogIdentity, OnLoss, OpenHint, Shutdown};
 pub use error::LogError;
 pub use flush::FlushPoint;
 pub use outcome::{
-    AbortedTxn, AppendBatch, AppendOrigin, Appended, Novelty, ReadBatches, ReadMinimum,
+    AbortedTxn, AppendBatch, AppendOrigin, Appended, Damage, Novelty, ReadBatches, ReadMinimum,
     RecoveryReport, TimestampOffset,
 };
 pub use reader::LogReader;

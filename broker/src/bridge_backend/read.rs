@@ -5,12 +5,13 @@ mod tag_scan;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use duolog_bridge::backend::{
     BackendError, Boundary, ReadAnswer, ReadRequest, Result, SharedBatch,
 };
-use duolog_log_core::log::{AbortedTxn, LogReader, ReadMinimum, TimeBoundary};
+use duolog_log_core::log::{AbortedTxn, LogError, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
-use duolog_log_core::record::{BatchHeader, DecodedBatch};
+use duolog_log_core::record::{Batch, BatchHeader, DecodedBatch, RecordError};
 
 use self::tag_scan::{Ahead, TagScan};
 use super::BridgeBackend;
@@ -84,8 +85,16 @@ pub(super) async fn read(
                     // Reading and decoding hold up whoever shares this thread.
                     tokio::task::yield_now().await;
                 }
-                if !source.read_on(request, bytes_max, &mut collected)? {
-                    break;
+                match source.read_on(request, bytes_max, &mut collected) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // What is good comes first; the request that begins there will be told.
+                    Err(BackendError::CorruptBatch { .. })
+                        if collected.next_offset > request.offset =>
+                    {
+                        break;
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -146,7 +155,10 @@ impl Source<'_> {
         collected: &mut Collected,
     ) -> Result<bool> {
         let offset = collected.next_offset;
-        let refused = |error| of_log(self.partition, &error);
+        let refused = |error| {
+            self.partition.tell_if_damaged(&error);
+            of_log(self.partition, &error)
+        };
         let read = self
             .reader
             .read(offset, bytes_max, self.end, ReadMinimum::OneBatch)
@@ -159,7 +171,8 @@ impl Source<'_> {
         let aborted = Aborted::new(aborted);
         for piece in read.pieces {
             for batch in SharedBatches::new(piece) {
-                let corrupt = |reason: String| BackendError::CorruptBatch { offset, reason };
+                let offset = collected.next_offset;
+                let corrupt = |reason: String| refused(LogError::Corrupt { offset, reason });
                 let (header, bytes) = batch.map_err(|error| corrupt(error.to_string()))?;
                 let has_room = collected.has_room(request);
                 if aborted.hides(&header) {
@@ -169,10 +182,7 @@ impl Source<'_> {
                     }
                     continue;
                 }
-                let decoded = self.node.decompressors.with(|decompressor| {
-                    DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
-                });
-                let decoded = match decoded {
+                let decoded = match self.decode(&bytes) {
                     Ok(decoded) => decoded,
                     // The request that gets there will be told.
                     Err(_) if !has_room => return Ok(true),
@@ -192,6 +202,17 @@ impl Source<'_> {
             collected.next_offset = collected.next_offset.max(read.next_offset);
         }
         Ok(true)
+    }
+}
+
+impl Source<'_> {
+    /// Decodes a batch whose CRC fits: what clients are given has a checksum of its own, which would
+    /// vouch for damage.
+    fn decode(&self, bytes: &Bytes) -> std::result::Result<DecodedBatch, RecordError> {
+        Batch::parse(bytes)?.verify_crc()?;
+        self.node
+            .decompressors
+            .with(|decompressor| DecodedBatch::decode(bytes, decompressor, DECOMPRESSED_BYTES_MAX))
     }
 }
 

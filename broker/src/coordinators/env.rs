@@ -13,14 +13,12 @@ use super::timer::Timer;
 use crate::clock;
 use crate::config::{Config, GroupListing};
 use crate::controller::Controller;
-use crate::data_dir::DataDir;
 
 /// Shared by all shards.
 pub(super) struct Env {
     pub(super) config: GroupConfig,
     pub(super) events: Arc<Events>,
     pub(super) controller: Arc<Controller>,
-    pub(super) data_dir: Arc<DataDir>,
     pub(super) timer: Timer,
     pub(super) notices: OnceLock<Arc<dyn NoticeSink>>,
     /// Where appends and loads run.
@@ -34,17 +32,11 @@ impl std::fmt::Debug for Env {
 }
 
 impl Env {
-    pub(super) fn new(
-        config: &Config,
-        controller: Arc<Controller>,
-        data_dir: Arc<DataDir>,
-        events: Arc<Events>,
-    ) -> Self {
+    pub(super) fn new(config: &Config, controller: Arc<Controller>, events: Arc<Events>) -> Self {
         Self {
             config: group_config(config),
             events,
             controller,
-            data_dir,
             timer: Timer::default(),
             notices: OnceLock::new(),
             handle: Handle::current(),

@@ -9,7 +9,6 @@ use duolog_log_core::ids::Offset;
 use duolog_log_core::log::{LogReader, ReadMinimum};
 use duolog_log_core::record::{DecodedBatch, Decompressor, SharedBatches};
 
-use crate::data_dir::DataDir;
 use crate::limits::DECOMPRESSED_BYTES_MAX;
 use crate::partitions::Partition;
 use crate::partitions::append::AppendError;
@@ -39,11 +38,10 @@ pub(super) enum LoadError {
 /// Reads all of the log into `shard`. One that was never written is not opened for that.
 pub(super) async fn read(
     partition: &Arc<Partition>,
-    data_dir: &Arc<DataDir>,
     shard: GroupShard,
 ) -> Result<Loaded, LoadError> {
     let runtime = Runtime::loading(shard);
-    if !partition.was_opened() && !has_folder(partition, data_dir).await? {
+    if partition.is_untouched() {
         return Ok(Loaded { runtime, log_end: 0, high_watermark: 0 });
     }
     let reader = partition.reader().await.map_err(|error| match error {
@@ -59,16 +57,6 @@ pub(super) async fn read(
 
 fn unreadable(error: impl std::fmt::Display) -> LoadError {
     LoadError::Unreadable(error.to_string())
-}
-
-async fn has_folder(partition: &Partition, data_dir: &Arc<DataDir>) -> Result<bool, LoadError> {
-    let (disk, dir) = (data_dir.disk().clone(), partition.dir());
-    let listed = tokio::task::spawn_blocking(move || disk.list(&dir)).await;
-    match listed.map_err(unreadable)? {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(unreadable(error)),
-    }
 }
 
 /// Errors are in words.

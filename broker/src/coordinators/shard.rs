@@ -232,7 +232,8 @@ impl Shard {
                     serving.runtime.advance_high_watermark(Offset(committed));
                 }
                 Err(error) if offsets.log_end == serving.log_end => {
-                    tracing::warn!(partition = self.partition.index, %error, "append refused");
+                    // The partition has told why, once.
+                    tracing::debug!(partition = self.partition.index, %error, "append refused");
                     serving.runtime.append_failed(append.id, error, now());
                 }
                 Err(error) => {
@@ -267,7 +268,7 @@ impl Shard {
 
     async fn load(self: Arc<Self>) {
         let shard = GroupShard::new(self.env.config.clone(), self.env.events.clone());
-        let loaded = load::read(&self.partition, &self.env.data_dir, shard).await;
+        let loaded = load::read(&self.partition, shard).await;
         let log_end = loaded.as_ref().map(|loaded| loaded.log_end).unwrap_or_default();
         self.input(|state, now| {
             if !matches!(state.phase, Phase::Loading) {

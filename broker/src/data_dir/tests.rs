@@ -76,3 +76,13 @@ fn a_kafka_brokers_directory_is_refused() {
     disk.create_dir_all(Path::new("/data/__cluster_metadata-0")).expect("created");
     assert!(matches!(open(&disk, 1), Err(DataDirError::Kafkas { .. })));
 }
+
+#[test]
+fn a_directory_of_ours_without_its_meta_properties_is_told_what_it_lacks() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    put(&disk, ".lock", "");
+    disk.create_dir_all(Path::new("/data/__consumer_offsets-0")).expect("created");
+    disk.create_dir_all(Path::new("/data/__duolog_metadata-0")).expect("created");
+    let text = open(&disk, 3).expect_err("it is not a new one").to_string();
+    assert!(text.contains("put that file back") && text.contains("node.id=3"), "{text}");
+}

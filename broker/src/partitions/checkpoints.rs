@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use duolog_log_core::ids::TopicPartition;
-use duolog_log_core::log::{OpenHint, Shutdown};
+use duolog_log_core::log::{OnLoss, OpenHint, Shutdown};
 use duolog_log_core::storage::checkpoint::{
     LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets, write_offsets,
 };
 use duolog_log_core::storage::disk::{DiskResult, EntryKind};
 
 use super::{Partition, Partitions, folder};
+use crate::controller::names::{METADATA_TOPIC, OFFSETS_TOPIC};
 use crate::data_dir::DataDir;
 
 /// What the files said at start, for partitions whose log was not opened since.
@@ -36,9 +37,16 @@ pub enum Checkpoint {
 }
 
 impl Hints {
-    /// Reads the files.
+    /// Reads the files. One that holds something else counts as empty, since the logs say most of
+    /// what it said (LogManager.loadLogs).
     pub fn read(data_dir: &DataDir) -> DiskResult<Self> {
-        let read = |file| read_offsets(&**data_dir.disk(), data_dir.path(), file);
+        let read = |file| match read_offsets(&**data_dir.disk(), data_dir.path(), file) {
+            Err(error) if error.source.kind() == std::io::ErrorKind::InvalidData => {
+                tracing::warn!(%error, "taken for empty: {}", without(file));
+                Ok(Offsets::new())
+            }
+            read => read,
+        };
         Ok(Self {
             shutdown: data_dir.shutdown(),
             recovery_points: read(RECOVERY_POINT_FILE)?,
@@ -50,10 +58,14 @@ impl Hints {
 
     /// What is known of a log before it is opened.
     pub(super) fn of(&self, name: &TopicPartition) -> OpenHint {
+        let recovery_point = self.recovery_points.get(name).copied();
         OpenHint {
             shutdown: self.shutdown,
-            recovery_point: self.recovery_points.get(name).copied(),
+            recovery_point,
             log_start_offset: self.log_starts.get(name).copied(),
+            // One spoilt file proves nothing.
+            proven_end: recovery_point.unwrap_or_default().min(self.high_watermark(name)),
+            on_loss: on_loss(&name.topic),
         }
     }
 
@@ -73,6 +85,25 @@ impl Hints {
     /// Whether the last stop was a clean one.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown
+    }
+}
+
+/// What a log is opened without when a file is spoilt.
+fn without(file: &str) -> &'static str {
+    match file {
+        RECOVERY_POINT_FILE => "after an unclean stop all logs are read from their beginning",
+        LOG_START_FILE => "records that were deleted from the middle of a segment are back",
+        _ => "high watermarks are taken from the logs",
+    }
+}
+
+/// What becomes of a log that lacks what was on disk. Without a part of the metadata or of the
+/// groups' positions the rest says something else than it did.
+pub(super) fn on_loss(topic: &str) -> OnLoss {
+    if topic == METADATA_TOPIC || topic == OFFSETS_TOPIC {
+        OnLoss::Refuse
+    } else {
+        OnLoss::KeepRest
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duolog_log_core::ids::TopicId;
+use duolog_log_core::storage::checkpoint::read_topic_id;
 use duolog_log_core::storage::disk::{Disk, DiskError, DiskResult, EntryKind};
 
 use super::{Partition, Partitions, Shared};
@@ -115,8 +117,19 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<()> {
             continue;
         }
         let Some((topic, index)) = parse_folder(&entry.name) else { continue };
-        if topic == METADATA_TOPIC || known(image, topic, index, &**disk, &path)? {
+        if topic == METADATA_TOPIC {
             continue;
+        }
+        match whose(image, topic, index, &**disk, &path)? {
+            Whose::Known => continue,
+            Whose::Nobodys => {}
+            Whose::Anothers { expected, found } => {
+                tracing::error!(folder = %path.display(), %expected, %found,
+                    "partition.metadata names another topic id than the metadata log: the partition \
+                     is refused. Put the expected id into that file if the records are this topic's, \
+                     or move the folder away");
+                continue;
+            }
         }
         if image.deleted().values().any(|deleted| &**deleted == topic) {
             if let Some(renamed) = rename(shared, &path, DELETE_SUFFIX)? {
@@ -130,14 +143,34 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<()> {
     if names_changed { disk.sync_dir(root) } else { Ok(()) }
 }
 
-/// Whether the folder holds a partition of a topic there is, of the same id.
-fn known(image: &Image, topic: &str, index: i32, disk: &dyn Disk, path: &Path) -> DiskResult<bool> {
+/// Whose partition a folder holds.
+enum Whose {
+    /// A topic's that there is.
+    Known,
+    /// A topic's that there is no more, or never was.
+    Nobodys,
+    /// The name is that of a topic that there is, the id that of no other.
+    Anothers { expected: TopicId, found: TopicId },
+}
+
+fn whose(
+    image: &Image,
+    topic: &str,
+    index: i32,
+    disk: &dyn Disk,
+    path: &Path,
+) -> DiskResult<Whose> {
     let Some(topic) = image.topic(topic).filter(|topic| topic.has_partition(index)) else {
-        return Ok(false);
+        return Ok(Whose::Nobodys);
     };
-    let id = duolog_log_core::storage::checkpoint::read_topic_id(disk, path)?;
-    // Without an id the folder is of a creation that was cut short: opening it writes the file.
-    Ok(id.is_none_or(|id| id == topic.id))
+    let expected = topic.id;
+    Ok(match read_topic_id(disk, path)? {
+        // Without an id the folder is of a creation that was cut short: opening it writes the file.
+        None => Whose::Known,
+        Some(found) if found == expected => Whose::Known,
+        Some(found) if image.deleted().contains_key(&found) => Whose::Nobodys,
+        Some(found) => Whose::Anothers { expected, found },
+    })
 }
 
 /// Topic and partition of a folder `topic-partition`.

@@ -19,6 +19,10 @@ use crate::limits::TAIL_CACHE_BYTES;
 
 /// Opens the log on a thread that may block, for recovery may read a lot.
 pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendError> {
+    open_and_lead(partition).await.inspect_err(|error| partition.tell_unopened(error))
+}
+
+async fn open_and_lead(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendError> {
     let opening = partition.clone();
     let joined = tokio::task::spawn_blocking(move || open_log(&opening)).await;
     let log = joined.map_err(|error| LogError::Storage(error.to_string()))??;
@@ -51,16 +55,7 @@ fn open_log(partition: &Partition) -> Result<Log, LogError> {
     };
     let disk = shared.data_dir.disk().clone();
     let (log, report) = Log::open(disk, &partition.dir(), identity, config, hint, clock::now_ms())?;
-    if report.bytes_truncated > 0 || report.segments_scanned > 0 {
-        tracing::info!(
-            topic = %partition.topic,
-            partition = partition.index,
-            scanned = report.bytes_scanned,
-            truncated = report.bytes_truncated,
-            log_end_offset = report.log_end_offset,
-            "log recovered"
-        );
-    }
+    partition.tell_recovery(&report, shared.hints.high_watermark(&partition.name()));
     Ok(log)
 }
 

@@ -20,6 +20,7 @@ use crate::bridge_backend::BridgeBackend;
 use crate::node::Node;
 use crate::testing::served::{self, TestNode, batch};
 
+mod damage;
 mod flushes;
 mod stop;
 

@@ -93,6 +93,21 @@ pub struct OpenHint {
     pub recovery_point: Option<i64>,
     /// `log-start-offset-checkpoint`: inclusive; the first segment's base offset when absent.
     pub log_start_offset: Option<i64>,
+    /// Up to here, exclusive, the log was whole and on disk, by all that is known. What is damaged
+    /// below it is kept and told, not cut off.
+    pub proven_end: i64,
+    /// What becomes of a log that lacks some of that.
+    pub on_loss: OnLoss,
+}
+
+/// See [`OpenHint::on_loss`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It is opened with what is left.
+    #[default]
+    KeepRest,
+    /// It is not opened, and its files stay as they are.
+    Refuse,
 }
 
 /// Whether `.kafka_cleanshutdown` was found.

@@ -1,5 +1,7 @@
 //! What goes into a log and what comes out, as plain values.
 
+use std::path::PathBuf;
+
 use bytes::{Bytes, BytesMut};
 
 /// One whole, validated record batch that waits to be appended.
@@ -112,4 +114,23 @@ pub struct RecoveryReport {
     pub stray_files_removed: usize,
     /// The log end that resulted: exclusive.
     pub log_end_offset: i64,
+    /// What is missing or spoilt of what was on disk, by offset.
+    pub damage: Vec<Damage>,
+}
+
+/// Records that were on disk and cannot be read any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The first offset: inclusive.
+    pub from: i64,
+    /// The offset after the last: exclusive.
+    pub to: i64,
+    /// Base offset of the segment; where it was, when it is gone.
+    pub segment: i64,
+    /// Where the spoilt bytes begin in its file.
+    pub position: u64,
+    /// How many there are; 0 when they are missing.
+    pub bytes: u64,
+    /// The file that they were moved to; otherwise they stay where they are.
+    pub set_aside: Option<PathBuf>,
 }

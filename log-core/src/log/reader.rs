@@ -69,8 +69,9 @@ impl LogReader {
     ) -> Result<ReadBatches, LogError> {
         self.shared.read(|view| {
             view.check_range(start_offset)?;
-            let end_offset = end_offset.min(view.log_end());
-            let bounds = ReadBounds { max_bytes: max_bytes as u64, end_offset, minimum };
+            let log_end = view.log_end();
+            let end_offset = end_offset.min(log_end);
+            let bounds = ReadBounds { max_bytes: max_bytes as u64, end_offset, log_end, minimum };
             match view.read_tail(start_offset, bounds) {
                 Some(batches) => Ok(batches),
                 None => view.read_files(start_offset, bounds),
@@ -155,8 +156,12 @@ impl View {
                 read.pieces.push(found.bytes);
             }
             if found.end == SegmentEnd::NotReached || read.size as u64 >= bounds.max_bytes {
-                break;
+                return Ok(read);
             }
+        }
+        if read.size == 0 {
+            // Nothing is left of the offsets up to there.
+            read.next_offset = read.next_offset.max(bounds.end_offset);
         }
         Ok(read)
     }

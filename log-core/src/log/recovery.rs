@@ -1,6 +1,7 @@
 //! Opening a log: what the folder holds, what of it can be trusted, and what is made anew.
 //!
-//! After a clean stop everything is trusted and nothing is scanned. After any other stop:
+//! After a clean stop everything is trusted and nothing is scanned, unless the last segment does not
+//! lead to the log end that is known. After any other stop:
 //!
 //! 1. leftovers of deletions and unfinished writes go, so do indexes without a log, and empty
 //!    segments that are not the last or begin before the end of the one before: what a roll that
@@ -9,7 +10,9 @@
 //!    checked; one that begins before the end of the one before it is dropped;
 //! 3. from that segment on every batch is read: length, CRC, offsets. The first one that is not
 //!    whole ends the log: the rest of its segment is cut off, later segments are dropped. So is a
-//!    segment that does not begin where the one before it ends;
+//!    segment that does not begin where the one before it ends. Below the offset up to which the log
+//!    is known to have been whole and on disk nothing is cut off: the scan goes on behind the damage,
+//!    with the next whole batch, and tells (`damage.rs`);
 //! 4. producers are replayed from the newest sound snapshot on, and with them the aborted
 //!    transactions; leader epochs are read from the batches.
 //!
@@ -32,6 +35,7 @@ use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, OpenMode};
 use crate::storage::segment::{LogHeads, Segment, SegmentParts};
 
+mod damage;
 mod inventory;
 mod replay;
 mod scan;
@@ -57,6 +61,7 @@ struct Recovery {
     unsynced: Vec<Arc<Segment>>,
     names_changed: u64,
     folder_is_new: bool,
+    hint: OpenHint,
 }
 
 /// The last segment, to be written on.
@@ -117,6 +122,7 @@ pub(super) fn open(
         unsynced: Vec::new(),
         names_changed,
         folder_is_new,
+        hint,
     };
     recovery.run(identity, hint)
 }
@@ -129,13 +135,16 @@ impl Recovery {
     ) -> Result<(Log, RecoveryReport), LogError> {
         let segments = self.open_segments()?;
         let first = segments.first().map_or(0, |segment| segment.base_offset);
-        let log_start = hint.log_start_offset.unwrap_or(0).max(first);
+        let mut log_start = hint.log_start_offset.unwrap_or(0).max(first);
         self.epochs_on_file = checkpoint::read_leader_epochs(&*self.disk, &self.dir)?;
         self.epochs = match &self.epochs_on_file {
             Some(epochs) => epochs.clone(),
             None => replay::epochs_of(&segments)?,
         };
         let content = self.content(segments, hint)?;
+        if content.last.is_none() {
+            log_start = self.nothing_left(log_start)?;
+        }
         let log_end = content.last.as_ref().map_or(log_start, |last| last.heads.end_offset);
         self.remove_stray_snapshots(log_end)?;
         let trusted_all = hint.shutdown == Shutdown::Clean && self.report.segments_scanned == 0;

@@ -19,6 +19,7 @@ use crate::testing::mem_disk::MemDisk;
 mod append;
 mod append_time;
 mod crash;
+mod damage;
 mod flush;
 mod read;
 mod recovery;

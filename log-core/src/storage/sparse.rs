@@ -67,11 +67,13 @@ impl SparseIndexer {
         if !due {
             return (None, None);
         }
-        let entry = u32::try_from(position).ok().and_then(|position| {
-            let relative_offset = self.relative(last_offset)?;
-            Some(OffsetEntry { relative_offset, position })
-        });
-        (entry, self.time_entry())
+        (self.entry(last_offset, position), self.time_entry())
+    }
+
+    /// The entry that leads from `offset` to `position`, if both fit into one.
+    pub(crate) fn entry(&self, offset: i64, position: u64) -> Option<OffsetEntry> {
+        let position = u32::try_from(position).ok()?;
+        Some(OffsetEntry { relative_offset: self.relative(offset)?, position })
     }
 
     /// The time entry for all taken in so far, unless the last one says as much.

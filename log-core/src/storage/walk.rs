@@ -12,6 +12,9 @@ use crate::record::{Batch, BatchHeader, RecordError};
 const HEADER_BLOCK_BYTES: usize = 64 << 10;
 const BATCH_BLOCK_BYTES: usize = 1 << 20;
 
+/// Where a batch's magic byte lies, and what it is.
+const MAGIC: (usize, u8) = (16, 2);
+
 /// A batch and where it starts in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Located<T> {
@@ -84,6 +87,69 @@ impl Walk {
             Ok(_) => self.advance(header, bytes),
             Err(reason) => Step::Broken { reason },
         })
+    }
+
+    /// Goes on behind bytes that hold no whole batch, with the next one that is whole, has the right
+    /// CRC, and begins at the offset `from` or above. `None`, and no move, when there is none in the
+    /// next `within` bytes.
+    pub(crate) fn skip_damage(
+        &mut self,
+        from: i64,
+        within: u64,
+    ) -> DiskResult<Option<Located<()>>> {
+        // A damaged batch mostly has a sound length; what lies in its records is no batch of ours.
+        let head = self.file.read_at(self.position, HEADER_BYTES)?;
+        let length = head.get(8..12).and_then(|bytes| bytes.first_chunk().copied());
+        let size = length.map(i32::from_be_bytes).and_then(|length| u64::try_from(length).ok());
+        if let Some(size) = size
+            && let Some(found) = self.whole_at(self.position.saturating_add(12 + size), from)?
+        {
+            return Ok(Some(found));
+        }
+        let mut at = self.position.saturating_add(1);
+        let end = self.end.min(at.saturating_add(within));
+        while at < end {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            let block = self.file.read_at(at, BATCH_BLOCK_BYTES.min(left))?;
+            if block.len() < HEADER_BYTES {
+                break;
+            }
+            let (place, magic) = MAGIC;
+            for (start, header) in block.windows(HEADER_BYTES).enumerate() {
+                if header.get(place) == Some(&magic)
+                    && BatchHeader::parse(header).is_ok_and(|header| header.base_offset >= from)
+                    && let Some(found) = self.whole_at(at + start as u64, from)?
+                {
+                    return Ok(Some(found));
+                }
+            }
+            at += (block.len() - HEADER_BYTES + 1) as u64;
+        }
+        Ok(None)
+    }
+
+    /// Goes to the batch at `position` if it is whole, and followed by another or the end.
+    fn whole_at(&mut self, position: u64, from: i64) -> DiskResult<Option<Located<()>>> {
+        if position >= self.end {
+            return Ok(None);
+        }
+        let mut walk = Self::new(Arc::clone(&self.file), position, self.end);
+        let Step::Batch(Located { header, content, .. }) = walk.next_batch()? else {
+            return Ok(None);
+        };
+        let is_whole = header.base_offset >= from
+            && header.last_offset_delta >= 0
+            && Batch::parse(&content).is_ok_and(|batch| batch.verify_crc().is_ok());
+        if !is_whole {
+            return Ok(None);
+        }
+        if let Step::Batch(next) = walk.next_header()?
+            && next.header.base_offset < header.next_offset()
+        {
+            return Ok(None);
+        }
+        self.position = position;
+        Ok(Some(Located { position, header, content: () }))
     }
 
     fn advance<T>(&mut self, header: BatchHeader, content: T) -> Step<T> {

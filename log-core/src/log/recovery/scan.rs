@@ -44,7 +44,10 @@ impl Recovery {
         let mut last = None;
         for (index, segment) in segments.iter().enumerate() {
             let next = segments.get(index + 1);
-            let scanned = self.scan_segment(segment, producers)?;
+            let mut scanned = self.scan_segment(segment, producers)?;
+            if next.is_none_or(|next| next.base_offset > self.hint.proven_end) {
+                self.ended_early(segment, &mut scanned.heads, scanned.size)?;
+            }
             let torn = segment.size() - scanned.size;
             if torn > 0 {
                 segment.log.truncate(scanned.size)?;
@@ -83,10 +86,20 @@ impl Recovery {
         let mut aborted = Vec::new();
         let mut walk = segment.walk_from(0);
         let mut size = 0;
-        while let Step::Batch(batch) = walk.next_batch()? {
-            if !is_whole(&batch.content, &batch.header, base_offset, heads.end_offset) {
-                break;
-            }
+        loop {
+            let batch = match walk.next_batch()? {
+                Step::Batch(batch)
+                    if is_whole(&batch.content, &batch.header, base_offset, heads.end_offset) =>
+                {
+                    batch
+                }
+                Step::End => break,
+                Step::Batch(_) | Step::Broken { .. } => {
+                    let Some(behind) = self.pass_damage(segment, &mut heads, size)? else { break };
+                    walk = behind;
+                    continue;
+                }
+            };
             heads.observe(&batch.header, batch.position);
             aborted.extend(replay(producers, &batch.header, &batch.content));
             let (epoch, at) = (batch.header.partition_leader_epoch, batch.header.base_offset);
@@ -232,6 +245,7 @@ impl Recovery {
         scanned_from: usize,
     ) -> Result<(Segments, Segments), LogError> {
         let mut trusted: Vec<Arc<Segment>> = Vec::with_capacity(scanned_from);
+        let recovery_point = self.hint.recovery_point.unwrap_or(i64::MAX);
         let mut end_offset = i64::MIN;
         for (index, segment) in segments.iter().enumerate() {
             if segment.base_offset < end_offset {
@@ -247,7 +261,9 @@ impl Recovery {
                 return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));
             }
             self.check_trusted(segment, &trusted)?;
-            end_offset = segment.end_offset()?;
+            // All of it lies below the recovery point: what claims to end above is damaged.
+            let claimed = segment.end_offset()?;
+            end_offset = if claimed <= recovery_point { claimed } else { segment.base_offset };
             trusted.push(Arc::clone(segment));
         }
         // All that followed was dropped: the log ends in a trusted segment.
@@ -290,6 +306,9 @@ impl Recovery {
         let Some(heads) = heads_by_index(segment, offsets, times, interval)? else {
             return Ok(None);
         };
+        if heads.end_offset < self.hint.proven_end {
+            return Ok(None);
+        }
         Ok(Some(Self::last_segment(segment.parts(), heads, aborted)?))
     }
 
@@ -341,7 +360,10 @@ fn heads_by_index(
             Step::Batch(batch) => {
                 let (header, entry) = (batch.header, last.filter(|_| next.is_none()));
                 let expected = entry.map(|e| base_offset + i64::from(e.relative_offset));
-                if expected.is_some_and(|expected| expected != header.last_offset())
+                // An entry behind damage has the first offset.
+                let is_other =
+                    |offset| offset != header.last_offset() && offset != header.base_offset;
+                if expected.is_some_and(is_other)
                     || header.max_timestamp > heads.indexer.greatest().timestamp
                 {
                     return Ok(None);

@@ -14,6 +14,9 @@ use crate::storage::walk::{Located, Step, Walk};
 /// of its own.
 const SLACK_BYTES: u64 = 16 << 10;
 
+/// How far behind damage a reader looks for the batch that it is after.
+const DAMAGE_BYTES_MAX: u64 = 1 << 20;
+
 /// Batches out of one segment.
 #[derive(Debug)]
 pub(crate) struct SegmentRead {
@@ -40,6 +43,9 @@ pub(crate) struct ReadBounds {
     pub(crate) max_bytes: u64,
     /// Batches end at or below it.
     pub(crate) end_offset: i64,
+    /// Offsets below it are given: a batch that claims to begin above it, where one of these is
+    /// looked for, is damaged.
+    pub(crate) log_end: i64,
     pub(crate) minimum: ReadMinimum,
 }
 
@@ -95,14 +101,19 @@ impl Segment {
         offset: i64,
     ) -> Result<Option<Located<()>>, LogError> {
         let mut walk = Walk::new(Arc::clone(&self.log), position, size);
+        let mut next_offset = self.base_offset;
         loop {
             match walk.next_header()? {
                 Step::Batch(batch) if batch.header.last_offset() >= offset => {
                     return Ok(Some(batch));
                 }
-                Step::Batch(_) => {}
+                Step::Batch(batch) => next_offset = batch.header.next_offset(),
                 Step::End => return Ok(None),
-                Step::Broken { reason, .. } => return Err(corrupt(offset, &reason)),
+                // What lies behind the damage is there for whoever asks for it.
+                Step::Broken { reason } => match walk.skip_damage(next_offset, DAMAGE_BYTES_MAX)? {
+                    Some(next) if next.header.base_offset <= offset => {}
+                    _ => return Err(corrupt(offset, &reason)),
+                },
             }
         }
     }
@@ -124,7 +135,19 @@ impl Segment {
     ) -> Result<SegmentRead, LogError> {
         let mut next_offset = start_offset;
         let mut end = 0_usize;
-        while let Some(header) = header_at(&block, end, start_offset)? {
+        loop {
+            let header = match header_at(&block, end, next_offset) {
+                Ok(Some(header)) => header,
+                Ok(None) => break,
+                // What is good comes first; whoever goes on reading is told.
+                Err(_) if end > 0 => break,
+                Err(error) => return Err(error),
+            };
+            if end == 0 && start_offset < bounds.log_end && header.base_offset >= bounds.log_end {
+                let (claimed, end) = (header.base_offset, bounds.log_end);
+                let reason = format!("a batch claims offset {claimed}, the log ends at {end}");
+                return Err(corrupt(start_offset, &reason));
+            }
             let batch_end = end + header.size_in_bytes();
             let first_alone = end == 0 && bounds.minimum == ReadMinimum::OneBatch;
             if header.next_offset() > bounds.end_offset

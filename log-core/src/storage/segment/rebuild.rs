@@ -12,7 +12,7 @@ use crate::storage::disk::{DiskFile, DiskResult, MappedFile};
 use crate::storage::index::{self, Entry, OffsetEntry, TimeEntry};
 use crate::storage::names::FileKind;
 use crate::storage::sparse::SparseIndexer;
-use crate::storage::walk::{Step, Walk};
+use crate::storage::walk::{Located, Step, Walk};
 
 /// What the headers of a log file say.
 #[derive(Debug)]
@@ -48,16 +48,34 @@ impl LogHeads {
     ) -> DiskResult<Self> {
         let mut heads = Self::new(base_offset, interval_bytes);
         let mut walk = Walk::new(Arc::clone(log), 0, size);
-        while let Step::Batch(batch) = walk.next_header()? {
-            heads.observe(&batch.header, batch.position);
+        loop {
+            match walk.next_header()? {
+                Step::Batch(batch) => heads.observe(&batch.header, batch.position),
+                Step::End => return Ok(heads),
+                Step::Broken { .. } => match walk.skip_damage(heads.end_offset, u64::MAX)? {
+                    Some(next) => heads.skip_to(next.header.base_offset, next.position),
+                    None => return Ok(heads),
+                },
+            }
         }
-        Ok(heads)
+    }
+
+    /// Goes on behind damage, with the batch at `position`: an entry leads there, so that whoever
+    /// looks for an offset from `base_offset` on need not pass the damage.
+    pub(crate) fn skip_to(&mut self, base_offset: i64, position: u64) {
+        if let Some(entry) = self.indexer.entry(base_offset, position)
+            && entry.follows(self.offsets.last())
+        {
+            self.offsets.push(entry);
+        }
+        self.end_offset = base_offset;
     }
 
     /// Takes in the next batch.
     pub(crate) fn observe(&mut self, header: &BatchHeader, position: u64) {
         let (offset, time) = self.indexer.observe(header, position);
-        self.offsets.extend(offset);
+        // Behind damage an entry leads to this batch already.
+        self.offsets.extend(offset.filter(|entry| entry.follows(self.offsets.last())));
         self.times.extend(time);
         self.first_timestamp.get_or_insert(header.max_timestamp);
         self.end_offset = header.next_offset();
@@ -131,12 +149,15 @@ impl Segment {
         }
     }
 
-    /// Whether the entry leads to the batch that it claims.
+    /// Whether the entry leads to the batch that it claims: by its last offset, or behind damage by
+    /// its first.
     fn ends_a_batch(&self, entry: OffsetEntry) -> DiskResult<bool> {
         let mut walk = Walk::new(Arc::clone(&self.log), u64::from(entry.position), self.size());
         let expected = self.base_offset.saturating_add(i64::from(entry.relative_offset));
         Ok(match walk.next_header()? {
-            Step::Batch(batch) => batch.header.last_offset() == expected,
+            Step::Batch(Located { header, .. }) => {
+                [header.last_offset(), header.base_offset].contains(&expected)
+            }
             Step::End | Step::Broken { .. } => false,
         })
     }

@@ -205,6 +205,7 @@ fn read(
     }
     let batches = reader
         .read(ask.fetch_offset, limit, end, minimum)
+        .inspect_err(|error| partition.tell_if_damaged(error))
         .map_err(|error| ErrorCode::from(&error))?;
     if let Some(aborted) = &mut data.aborted_transactions {
         let found = reader

@@ -1,0 +1,111 @@
+//! What is damaged or missing below the offset up to which the log was whole and on disk.
+//!
+//! Damage between whole batches stays in its file: readers are told where they meet it, and find
+//! what lies behind it. Damage at the end is moved to a file of its own. After a clean stop the log
+//! goes on where it had ended, so that no offset is given twice; after any other stop the checkpoints
+//! may be those of an earlier log, and it goes on behind its last whole batch.
+
+use std::io::IoSlice;
+use std::path::PathBuf;
+
+use super::Recovery;
+use crate::log::{Damage, LogError, OnLoss, Shutdown};
+use crate::storage::disk::{DiskResult, OpenMode};
+use crate::storage::names::{FileKind, with_suffix};
+use crate::storage::segment::{LogHeads, Segment};
+use crate::storage::walk::Walk;
+
+/// Bytes that are moved at a time.
+const BLOCK_BYTES: usize = 1 << 20;
+
+impl Recovery {
+    /// Passes damage at `position`, where the last whole batch of `heads` ends: a walk from the next
+    /// whole batch on. `None` when nothing proves that the log went on, or nothing whole follows.
+    pub(super) fn pass_damage(
+        &mut self,
+        segment: &Segment,
+        heads: &mut LogHeads,
+        position: u64,
+    ) -> Result<Option<Walk>, LogError> {
+        let from = heads.end_offset;
+        if from >= self.hint.proven_end {
+            return Ok(None);
+        }
+        let mut walk = segment.walk_from(position);
+        let Some(next) = walk.skip_damage(from, u64::MAX)? else { return Ok(None) };
+        let (to, bytes) = (next.header.base_offset, next.position - position);
+        let segment = segment.base_offset;
+        self.found(Damage { from, to, segment, position, bytes, set_aside: None })?;
+        heads.skip_to(to, next.position);
+        Ok(Some(walk))
+    }
+
+    /// When the log was longer than `heads`, of which the last whole batch ends at `size`: takes note
+    /// of it and sets aside what lies behind.
+    pub(super) fn ended_early(
+        &mut self,
+        segment: &Segment,
+        heads: &mut LogHeads,
+        size: u64,
+    ) -> Result<(), LogError> {
+        let (from, to) = (heads.end_offset, self.hint.proven_end);
+        if from >= to {
+            return Ok(());
+        }
+        let (base_offset, bytes) = (segment.base_offset, segment.size() - size);
+        let mut damage =
+            Damage { from, to, segment: base_offset, position: size, bytes, set_aside: None };
+        if self.hint.on_loss == OnLoss::KeepRest && bytes > 0 {
+            damage.set_aside = Some(self.set_aside(segment, size)?);
+        }
+        self.found(damage)?;
+        let relative =
+            to.checked_sub(base_offset).and_then(|relative| i32::try_from(relative).ok());
+        if self.hint.shutdown == Shutdown::Clean && relative.is_some() {
+            heads.end_offset = to;
+        }
+        Ok(())
+    }
+
+    /// Where a log starts of which no segment is left, and would start at `log_start` otherwise.
+    pub(super) fn nothing_left(&mut self, log_start: i64) -> Result<i64, LogError> {
+        let to = self.hint.proven_end;
+        if log_start >= to {
+            return Ok(log_start);
+        }
+        let (from, segment) = (log_start, log_start);
+        self.found(Damage { from, to, segment, position: 0, bytes: 0, set_aside: None })?;
+        Ok(if self.hint.shutdown == Shutdown::Clean { to } else { log_start })
+    }
+
+    fn found(&mut self, damage: Damage) -> Result<(), LogError> {
+        if self.hint.on_loss == OnLoss::Refuse {
+            let Damage { from, to, segment, position, .. } = damage;
+            let reason = format!(
+                "the records before offset {to} were on disk and are damaged or missing, from byte \
+                 {position} of segment {segment:020}.log on"
+            );
+            return Err(LogError::Corrupt { offset: from, reason });
+        }
+        self.report.damage.push(damage);
+        Ok(())
+    }
+
+    /// Copies what lies behind the first `size` bytes of a segment into a file of its own.
+    fn set_aside(&mut self, segment: &Segment, size: u64) -> DiskResult<PathBuf> {
+        let path = with_suffix(&segment.paths.of(FileKind::Log), &format!(".{size}.damaged"));
+        let copy = self.disk.open(&path, OpenMode::CreateEmpty)?;
+        let mut at = size;
+        while at < segment.size() {
+            let block = segment.log.read_at(at, BLOCK_BYTES)?;
+            if block.is_empty() {
+                break;
+            }
+            copy.write_at(at - size, &[IoSlice::new(&block)])?;
+            at += block.len() as u64;
+        }
+        copy.sync()?;
+        self.names_changed += 1;
+        Ok(path)
+    }
+}

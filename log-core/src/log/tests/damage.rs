@@ -1,0 +1,231 @@
+//! Damage at rest: what was on disk is never cut off, and never lost without a word.
+
+use super::*;
+use crate::record::BatchHeader;
+use crate::record::batch::HEADER_BYTES;
+use crate::testing::mem_disk::Crash;
+
+const LOG: &str = "00000000000000000000.log";
+const OFFSETS: i64 = 20;
+
+/// Few index entries and nothing in memory.
+fn config() -> LogConfig {
+    uncached(LogConfig::default())
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    Path::new(DIR).join(name)
+}
+
+/// Ten batches of two records in one segment, cleanly stopped; the file, and where each batch begins.
+fn stopped(disk: &MemDisk) -> (Vec<u8>, Vec<usize>) {
+    let mut log = open(disk, config());
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+    }
+    log.close_clean(0).unwrap();
+    let content = disk.content(&path(LOG)).unwrap();
+    let mut starts = vec![0];
+    while let Some(header) = content.get(starts[starts.len() - 1]..).filter(|rest| !rest.is_empty())
+    {
+        let size = BatchHeader::parse(header).unwrap().size_in_bytes();
+        starts.push(starts[starts.len() - 1] + size);
+    }
+    (content, starts)
+}
+
+fn known(shutdown: Shutdown) -> OpenHint {
+    let (recovery_point, proven_end) = (Some(OFFSETS), OFFSETS);
+    OpenHint { shutdown, recovery_point, proven_end, ..OpenHint::default() }
+}
+
+/// All records from `offset` on that can be read.
+fn readable_from(reader: &LogReader, offset: i64) -> Vec<i64> {
+    let mut found = Vec::new();
+    let mut next = offset;
+    while let Ok(read) = reader.read(next, 1 << 20, i64::MAX, ReadMinimum::OneBatch)
+        && read.next_offset > next
+    {
+        found.extend(records_of(&read.pieces).into_iter().map(|(offset, _)| offset));
+        next = read.next_offset;
+    }
+    found
+}
+
+#[test]
+fn nothing_below_the_recovery_point_is_cut_off_and_what_is_damaged_is_told() {
+    let whole = data_disk();
+    let (content, starts) = stopped(&whole);
+    let (at, behind) = (starts[5], starts[6]);
+    type Spoil = (&'static str, fn(&mut [u8]));
+    let damages: [Spoil; 6] = [
+        ("magic", |batch| batch[16] ^= 0x09),
+        ("length + 1", |batch| batch[11] += 1),
+        ("length 0", |batch| batch[8..12].fill(0)),
+        ("length negative", |batch| batch[8..12].fill(0xff)),
+        ("header", |batch| batch[..HEADER_BYTES].fill(0)),
+        ("all", |batch| batch.fill(0)),
+    ];
+    for (name, spoil) in damages {
+        for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+            let disk = whole.kill();
+            let mut spoilt = content.clone();
+            spoil(&mut spoilt[at..behind]);
+            disk.overwrite(&path(LOG), &spoilt);
+            let (mut log, report) = open_as(&disk, config(), known(shutdown));
+            assert_eq!(disk.content(&path(LOG)).unwrap(), spoilt, "{name}: the file is untouched");
+            assert_eq!(log.log_end_offset(), OFFSETS, "{name} {shutdown:?}");
+            let expected = Damage {
+                from: 10,
+                to: 12,
+                segment: 0,
+                position: at as u64,
+                bytes: (behind - at) as u64,
+                set_aside: None,
+            };
+            assert_eq!(report.damage, [expected], "{name} {shutdown:?}");
+            assert_eq!((report.bytes_truncated, report.segments_dropped), (0, 0));
+            let reader = log.reader();
+            // With a header that can be read it is handed over, for clients to check its CRC.
+            if name != "length + 1" {
+                assert_eq!(readable_from(&reader, 0), (0..10).collect::<Vec<_>>(), "{name}");
+                for offset in [10, 11] {
+                    let refused = reader.read(offset, 99, i64::MAX, ReadMinimum::OneBatch);
+                    assert!(
+                        matches!(refused, Err(LogError::Corrupt { .. })),
+                        "{name}: {refused:?}"
+                    );
+                }
+            }
+            for offset in [12, 13, 14, 19] {
+                let all = readable_from(&reader, offset);
+                assert_eq!(all, (offset / 2 * 2..20).collect::<Vec<_>>(), "{name}");
+            }
+            assert_eq!(put(&mut log, &["next"]), OFFSETS);
+            assert_eq!(readable_from(&reader, 20), [20]);
+            // The next clean start believes the indexes, which lead behind the damage.
+            log.close_clean(0).unwrap();
+            let hint = OpenHint { recovery_point: Some(21), proven_end: 21, ..clean() };
+            let (log, report) = open_as(&disk.kill(), config(), hint);
+            assert_eq!((report.segments_scanned, log.log_end_offset()), (0, 21), "{name}");
+            assert_eq!(readable_from(&log.reader(), 12), (12..21).collect::<Vec<_>>(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_ends_early_after_a_clean_stop_goes_on_where_it_had_ended() {
+    let whole = data_disk();
+    let (content, starts) = stopped(&whole);
+    let rows: [(&str, Vec<u8>, i64); 4] = [
+        ("cut between batches", content[..starts[7]].to_vec(), 14),
+        ("cut inside a batch", content[..starts[7] + 9].to_vec(), 14),
+        ("emptied", Vec::new(), 0),
+        ("zeros at the end", [&content[..starts[7]], &[0; 999]].concat(), 14),
+    ];
+    for (name, kept, from) in rows {
+        let disk = whole.kill();
+        disk.overwrite(&path(LOG), &kept);
+        let (mut log, report) = open_as(&disk, config(), known(Shutdown::Clean));
+        let [damage] = &report.damage[..] else { panic!("{name}: {:?}", report.damage) };
+        assert_eq!((damage.from, damage.to), (from, OFFSETS), "{name}");
+        let rest = &kept[damage.position as usize..];
+        let set_aside = damage.set_aside.as_ref().map(|file| disk.content(file).unwrap());
+        assert_eq!(set_aside.unwrap_or_default(), rest, "{name}: what is cut off is set aside");
+        assert_eq!(log.log_end_offset(), OFFSETS, "{name}: no offset is given twice");
+        assert_eq!(readable_from(&log.reader(), 0), (0..from).collect::<Vec<_>>(), "{name}");
+        assert_eq!(put(&mut log, &["next"]), OFFSETS);
+        assert_eq!(readable_from(&log.reader(), from), [OFFSETS], "{name}");
+    }
+    let disk = whole.kill();
+    disk.remove(&path(LOG)).unwrap();
+    let (log, report) = open_as(&disk, config(), known(Shutdown::Clean));
+    assert_eq!((report.damage[0].from, report.damage[0].to), (0, OFFSETS));
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (OFFSETS, OFFSETS));
+}
+
+#[test]
+fn a_log_that_must_be_whole_is_refused_and_left_as_it_is() {
+    let whole = data_disk();
+    let (content, starts) = stopped(&whole);
+    let mut spoilt = content.clone();
+    spoilt[starts[5]..starts[6]].fill(0);
+    let rows = [Some(&spoilt[..]), Some(&content[..starts[7]]), Some(&[]), None];
+    for kept in rows {
+        for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+            let disk = whole.kill();
+            match kept {
+                Some(kept) => disk.overwrite(&path(LOG), kept),
+                None => disk.remove(&path(LOG)).unwrap(),
+            }
+            let hint = OpenHint { on_loss: OnLoss::Refuse, ..known(shutdown) };
+            let open = |hint| {
+                let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+                let config = Arc::new(config());
+                Log::open(shared, Path::new(DIR), identity(), config, hint, 0).map(drop)
+            };
+            for _ in 0..2 {
+                assert!(matches!(open(hint), Err(LogError::Corrupt { .. })), "{shutdown:?}");
+                assert_eq!(disk.content(&path(LOG)).as_deref(), kept);
+            }
+            // Without the proof it is opened.
+            assert!(open(OpenHint { proven_end: 0, ..hint }).is_ok());
+        }
+    }
+}
+
+#[test]
+fn the_good_batches_before_damage_are_given_first() {
+    let whole = data_disk();
+    let (content, starts) = stopped(&whole);
+    type Spoil = fn(&mut [u8]);
+    let damages: [Spoil; 3] = [
+        |batch| batch[16] = 9,
+        |batch| batch[8..12].fill(0xff),
+        // A base offset far above the log end.
+        |batch| batch[2] = 1,
+    ];
+    for spoil in damages {
+        let disk = data_disk();
+        let mut log = open(&disk, config());
+        for i in 0..10 {
+            append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+        }
+        let mut spoilt = content.clone();
+        spoil(&mut spoilt[starts[5]..starts[6]]);
+        disk.overwrite(&path(LOG), &spoilt);
+        let read = log.reader().read(0, 1 << 20, i64::MAX, ReadMinimum::OneBatch).unwrap();
+        assert_eq!(read.next_offset, 10);
+        let refused = log.reader().read(10, 1 << 20, i64::MAX, ReadMinimum::OneBatch);
+        assert!(matches!(refused, Err(LogError::Corrupt { offset: 10, .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_damaged_offset_in_an_old_segment_drops_no_later_one() {
+    let disk = data_disk();
+    let mut log = open(&disk, uncached(small(300)));
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+    }
+    log.flush(0).unwrap();
+    let (end, segments) = (log.log_end_offset(), log.segments.len());
+    let content = disk.content(&path(LOG)).unwrap();
+    let size = BatchHeader::parse(&content).unwrap().size_in_bytes();
+    let mut spoilt = content.clone();
+    let last = content.len() - size;
+    spoilt[last + 2] = 1;
+    for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+        let disk = disk.crash(Crash::ForgetUnsynced);
+        disk.overwrite(&path(LOG), &spoilt);
+        let hint = OpenHint {
+            shutdown,
+            recovery_point: Some(end),
+            proven_end: end,
+            ..OpenHint::default()
+        };
+        let (log, report) = open_as(&disk, uncached(small(300)), hint);
+        assert_eq!((log.log_end_offset(), log.segments.len()), (end, segments), "{shutdown:?}");
+        assert_eq!(report.segments_dropped, 0);
+    }
+}
