@@ -34,7 +34,11 @@ pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 pub const OPEN_FILES_MAX: usize = 640;
 
 /// Part of the process's own bound that the logs may take; the rest is for connections.
-pub const OPEN_FILES_SHARE: u64 = 2;
+pub const OPEN_FILES_SHARE: usize = 2;
+
+/// Descriptors that neither the logs' files nor connections of clients take: listening sockets, the
+/// HTTP port's connections, what is opened for one call.
+pub const OPEN_FILES_RESERVE: usize = 128;
 
 const _: () = assert!(OPEN_FILES_MAX < 1000);
 

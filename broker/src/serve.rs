@@ -18,13 +18,13 @@ use crate::bridge_backend::BridgeBackend;
 use crate::config::Config;
 use crate::config::listener::Endpoint;
 use crate::kafka::codec::Str;
-use crate::limits::{MAPPED_FILES_MAX, OPEN_FILES_MAX, OPEN_FILES_SHARE, REMOTING_CONNECTIONS_MAX};
+use crate::limits::{MAPPED_FILES_MAX, REMOTING_CONNECTIONS_MAX};
 use crate::node::{Node, StartError};
 use crate::server::http::{self, EventFeed, Patience, Sink};
 use crate::server::listener::{BindError, Bounds, ConnectionLimits, Stop, accept, bind};
 use crate::server::remoting::{self, Entrance};
 use crate::server::{connection, shutdown};
-use crate::system;
+use crate::system::Descriptors;
 
 /// Connections have this long to send what they owe after a signal.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -62,7 +62,8 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let doors = Doors::bind(&config).await?;
     let feed = Arc::new(EventFeed::default());
     let events = Events::new(NodeId(config.node_id), Box::new(Sink(feed.clone())));
-    let disk = Arc::new(FileDisk::new(open_files(), MAPPED_FILES_MAX));
+    let descriptors = Descriptors::of_this_process();
+    let disk = Arc::new(FileDisk::new(descriptors.logs, MAPPED_FILES_MAX));
     let node = Node::start(config.clone(), disk, events).await?;
     node.set_advertised(doors.advertised(&config)?);
     match doors.announce(&node) {
@@ -72,7 +73,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     let tasks = TaskTracker::new();
     let stop = Stop { begun: node.stopping.clone(), over: CancellationToken::new() };
-    doors.open(&node, &stop, &tasks, feed)?;
+    doors.open(&node, &stop, &tasks, feed, descriptors.connections)?;
     let signal = signals.next().await;
     tracing::info!(signal, "stopping");
     stop.begun.cancel();
@@ -84,16 +85,6 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     node.stop().await;
     Ok(())
-}
-
-/// Descriptors that logs may hold, after the process's own bound was raised.
-fn open_files() -> usize {
-    let limit = system::raise_open_files().unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot raise the bound of open files");
-        OPEN_FILES_MAX as u64
-    });
-    let share = usize::try_from(limit / OPEN_FILES_SHARE).unwrap_or(usize::MAX);
-    share.clamp(1, OPEN_FILES_MAX)
 }
 
 impl Doors {
@@ -148,11 +139,12 @@ impl Doors {
         stop: &Stop,
         tasks: &TaskTracker,
         feed: Arc<EventFeed>,
+        connections_max: usize,
     ) -> std::io::Result<()> {
         let broker_port = self.broker.local_addr()?.port();
         let broker_address = SocketAddr::new(node.config.rocketmq.broker_ip, broker_port);
         let dispatcher = BridgeBackend::dispatcher(node.clone(), broker_address);
-        let limits = ConnectionLimits::of_kafka(node.clone());
+        let limits = ConnectionLimits::of_kafka(node.clone(), connections_max);
         for (index, listener) in self.kafka.into_iter().enumerate() {
             let (limits, node) = (limits.clone(), node.clone());
             let accepted =
@@ -165,7 +157,7 @@ impl Doors {
                 });
             tasks.spawn(accepted);
         }
-        let max = REMOTING_CONNECTIONS_MAX;
+        let max = REMOTING_CONNECTIONS_MAX.min(connections_max);
         let limits = ConnectionLimits::new(move || Bounds { all: max, per_address: usize::MAX });
         let idle_ms = node.config.rocketmq.channel_expired_timeout_ms.max(1).unsigned_abs();
         for (door, listener) in [

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::limits::{OPEN_FILES_MAX, OPEN_FILES_RESERVE, OPEN_FILES_SHARE};
+
 /// Bytes of main memory, or of the part of it that this container may have; 0 where the system does not say.
 pub fn memory_bytes() -> u64 {
     // "max", or no such file, where nothing bounds it.
@@ -17,11 +19,39 @@ fn machine_memory_bytes() -> u64 {
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() * 1024
 }
 
+/// How the descriptors that a process may have are shared out, so that no kind takes all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Files of logs that stay open between calls.
+    pub logs: usize,
+    /// Connections of each protocol.
+    pub connections: usize,
+}
+
+impl Descriptors {
+    /// Shares out `limit` descriptors.
+    pub fn of(limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let logs = (limit / OPEN_FILES_SHARE).clamp(1, OPEN_FILES_MAX);
+        let left = limit.saturating_sub(logs).saturating_sub(OPEN_FILES_RESERVE) / 2;
+        Self { logs, connections: left.max(1) }
+    }
+
+    /// Shares out what the system gives this process, after asking for all of it.
+    pub fn of_this_process() -> Self {
+        Self::of(raise_open_files().unwrap_or_else(|error| {
+            const ANYWHERE: u64 = 1024;
+            tracing::warn!(%error, "cannot raise the bound of open files");
+            ANYWHERE
+        }))
+    }
+}
+
 /// Raises the bound of open files to what the system allows this process at most, as a JVM does;
 /// returns it.
 ///
 /// Errors: the system refuses; the bound stays what it was.
-pub fn raise_open_files() -> std::io::Result<u64> {
+fn raise_open_files() -> std::io::Result<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -35,5 +65,24 @@ pub fn disk_used_ratio(path: &Path) -> f64 {
     match rustix::fs::statvfs(path) {
         Ok(disk) if disk.f_blocks > 0 => 1.0 - disk.f_bfree as f64 / disk.f_blocks as f64,
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_shared_out_and_never_more_than_there_are() {
+        for (limit, logs, connections) in
+            [(20_000, OPEN_FILES_MAX, 9_616), (1024, 512, 192), (300, 150, 11), (0, 1, 1)]
+        {
+            assert_eq!(Descriptors::of(limit), Descriptors { logs, connections }, "{limit}");
+        }
+        for limit in 256..5000 {
+            let Descriptors { logs, connections } = Descriptors::of(limit);
+            let all = logs + 2 * connections + OPEN_FILES_RESERVE;
+            assert!(all as u64 <= limit + 2, "{limit}");
+        }
     }
 }

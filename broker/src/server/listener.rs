@@ -87,13 +87,14 @@ impl ConnectionLimits {
         })
     }
 
-    /// What `max.connections` and `max.connections.per.ip` say at that moment.
-    pub fn of_kafka(node: Arc<Node>) -> Arc<Self> {
+    /// What `max.connections` and `max.connections.per.ip` say at that moment, `all_max` at most.
+    pub fn of_kafka(node: Arc<Node>, all_max: usize) -> Arc<Self> {
         Self::new(move || {
             let image = node.controller.image();
             // Values were checked when they were set.
             let bound = |key| image.values().parse(key).unwrap_or(usize::MAX);
-            Bounds { all: bound("max.connections"), per_address: bound("max.connections.per.ip") }
+            let all = bound("max.connections").min(all_max);
+            Bounds { all, per_address: bound("max.connections.per.ip") }
         })
     }
 

@@ -79,7 +79,7 @@ impl TestNode {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let kafka = listener.local_addr().expect("bound");
         node.set_advertised(vec![("127.0.0.1".into(), i32::from(kafka.port()))]);
-        let limits = ConnectionLimits::of_kafka(node.clone());
+        let limits = ConnectionLimits::of_kafka(node.clone(), usize::MAX);
         let tasks = TaskTracker::new();
         let served = node.clone();
         let stop = Stop { begun: node.stopping.clone(), ..Stop::default() };
