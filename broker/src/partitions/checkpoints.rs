@@ -1,6 +1,7 @@
 //! The three offset files at the top of the data directory: what they said, and writing them.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use duolog_log_core::ids::TopicPartition;
@@ -138,6 +139,23 @@ impl Checkpoint {
             Self::LogStart => partition.checkpointed_log_start(),
             Self::HighWatermark => Some(offsets.high_watermark),
         }
+    }
+
+    /// Tells states of the node apart in which the file would not be the same, without naming
+    /// ten thousand partitions that rest.
+    pub(super) fn fingerprint(self, partitions: &Partitions) -> u64 {
+        let all = partitions.all();
+        let metadata = partitions.metadata();
+        let each = all.iter().chain(metadata.as_ref()).map(|partition| {
+            let mut hasher = DefaultHasher::new();
+            // What the last run left of a log does not change until it is opened.
+            let offset =
+                partition.was_opened().then(|| self.offset(partition, &partition.shared.hints));
+            (&partition.topic_id.0, partition.number, offset).hash(&mut hasher);
+            hasher.finish()
+        });
+        // In whatever order they come.
+        each.fold(0, u64::wrapping_add)
     }
 
     /// Writes the file, with every partition of this node. Blocks.

@@ -1,6 +1,7 @@
 //! What has to be done now and then: checkpoints, retention, recovery after an unclean stop.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use duolog_log_core::log::Shutdown;
@@ -33,13 +34,9 @@ pub fn start(node: &Arc<Node>) {
         (Checkpoint::LogStart, times.start_checkpoint_interval_ms),
         (Checkpoint::HighWatermark, times.high_watermark_checkpoint_interval_ms),
     ] {
-        let partitions = node.partitions.clone();
+        let (partitions, last) = (node.partitions.clone(), Arc::new(AtomicU64::new(0)));
         every(node, interval_ms, move || {
-            let written = write(partitions.clone(), checkpoint);
-            // The next round writes what this one could not.
-            async {
-                let _: Written = written.await;
-            }
+            write_changed(partitions.clone(), checkpoint, last.clone())
         });
     }
     let partitions = node.partitions.clone();
@@ -79,7 +76,23 @@ fn every<F: Future<Output = ()> + Send>(
     });
 }
 
-/// Writes a checkpoint; whether it is written.
+/// Writes a checkpoint unless it would say what it said `last`.
+async fn write_changed(partitions: Arc<Partitions>, checkpoint: Checkpoint, last: Arc<AtomicU64>) {
+    let fingerprint = checkpoint.fingerprint(&partitions);
+    if last.load(Ordering::Relaxed) != fingerprint
+        && write(partitions, checkpoint).await == Written::Yes
+    {
+        last.store(fingerprint, Ordering::Relaxed);
+    }
+}
+
+/// Whether a checkpoint is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Yes,
+    No,
+}
+
 async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) -> Written {
     let written = tokio::task::spawn_blocking(move || checkpoint.write(&partitions)).await;
     match written.map_err(std::io::Error::other) {
@@ -88,12 +101,6 @@ async fn write(partitions: Arc<Partitions>, checkpoint: Checkpoint) -> Written {
         Err(error) => tracing::error!(?checkpoint, %error, "cannot write a checkpoint"),
     }
     Written::No
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
-    Yes,
-    No,
 }
 
 /// Lets logs that nobody writes to give their memory back.

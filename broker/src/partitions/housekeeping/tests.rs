@@ -1,4 +1,5 @@
 use duolog_log_core::storage::disk::Disk;
+use duolog_log_core::testing::mem_disk::Fault;
 
 use super::*;
 use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
@@ -73,5 +74,37 @@ async fn what_was_never_written_is_neither_opened_nor_closed() {
     assert!(!partition.is_untouched());
     let mut client = node.connect().await;
     assert!(read(&mut client).await > 0);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_written_again_only_when_it_says_something_else() {
+    let node = TestNode::start(&["replica.high.watermark.checkpoint.interval.ms=3600000"]).await;
+    node.create_topic("t", &[]).await;
+    let mut client = node.connect().await;
+    client.produce("t", 1, batch(&["a"])).await;
+    let partitions = node.node.partitions.clone();
+    let last = Arc::new(AtomicU64::new(0));
+    let write = || write_changed(partitions.clone(), Checkpoint::HighWatermark, last.clone());
+    let calls = || node.disk.operations();
+    write().await;
+    let before = calls();
+    write().await;
+    assert_eq!(calls(), before, "nothing has changed");
+    client.produce("t", 1, batch(&["b"])).await;
+    let before = calls();
+    write().await;
+    assert!(calls() > before);
+    // A failed write is made good.
+    client.produce("t", 1, batch(&["c"])).await;
+    node.disk.fail_operation(calls(), Fault::Full);
+    write().await;
+    let before = calls();
+    write().await;
+    assert!(calls() > before);
+    node.create_topic("another", &[]).await;
+    let before = calls();
+    write().await;
+    assert!(calls() > before, "a topic came");
     node.stop().await;
 }
