@@ -29,8 +29,9 @@ pub enum Door {
     BrokerVip,
 }
 
-/// Requests of ours on their way to a client.
-pub type Outbox = mpsc::Sender<RemotingCommand>;
+/// Requests of ours on their way to a client; boxed, since a channel keeps room for 32 of them for
+/// each connection.
+pub type Outbox = mpsc::Sender<Box<RemotingCommand>>;
 
 /// One connection.
 #[derive(Debug)]
@@ -163,7 +164,7 @@ impl Sessions {
                 RemotingCommand::request(NOTIFY_CONSUMER_IDS_CHANGED, opaque, SerializeType::Json)
                     .one_way()
                     .with_field("consumerGroup", group);
-            if session.outbox.try_send(notice).is_err() {
+            if session.outbox.try_send(Box::new(notice)).is_err() {
                 tracing::debug!(group, peer = %session.peer, "notice of a changed group dropped");
             }
         }

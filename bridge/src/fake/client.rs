@@ -14,7 +14,7 @@ use crate::session::{Door, Session};
 pub(crate) struct Client {
     pub(crate) dispatcher: Dispatcher<FakeBackend>,
     pub(crate) session: Arc<Session>,
-    pub(crate) inbox: mpsc::Receiver<RemotingCommand>,
+    pub(crate) inbox: mpsc::Receiver<Box<RemotingCommand>>,
 }
 
 impl Client {

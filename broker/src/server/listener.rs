@@ -201,7 +201,8 @@ pub async fn accept<F>(
             () = stop.begun.cancelled() => return,
             place = limits.place() => place,
         };
-        let (served, over) = (serve(socket, peer), stop.over.clone());
+        // Boxed before it is taken along: a future that holds another by value has room for it twice.
+        let (served, over) = (Box::pin(serve(socket, peer)), stop.over.clone());
         tasks.spawn(async move {
             tokio::select! {
                 () = served => {}

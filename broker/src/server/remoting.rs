@@ -155,7 +155,7 @@ struct Connection<'a, B> {
 impl<B: Backend> Connection<'_, B> {
     async fn run(
         mut self,
-        mut notices: mpsc::Receiver<RemotingCommand>,
+        mut notices: mpsc::Receiver<Box<RemotingCommand>>,
     ) -> Result<(), CloseReason> {
         let (entrance, idle) = (self.entrance, self.entrance.idle);
         let alarm = sleep_until(self.active + idle);

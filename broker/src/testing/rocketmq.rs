@@ -82,7 +82,7 @@ pub struct RemotingClient {
     dispatcher: Dispatcher<BridgeBackend>,
     pub session: Arc<Session>,
     /// Kept open, for notices.
-    _inbox: mpsc::Receiver<RemotingCommand>,
+    _inbox: mpsc::Receiver<Box<RemotingCommand>>,
 }
 
 impl RemotingClient {
