@@ -163,6 +163,14 @@ impl ErrorCode {
         self as i16
     }
 
+    /// The code of an error that one of the maps below knows.
+    pub fn of<E>(error: E) -> Self
+    where
+        Self: for<'a> From<&'a E>,
+    {
+        Self::from(&error)
+    }
+
     /// False for [`Self::None`] alone.
     #[must_use]
     pub const fn is_error(self) -> bool {

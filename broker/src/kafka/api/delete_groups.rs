@@ -23,7 +23,7 @@ impl Handler for DeleteGroups {
         for group_id in request.groups_names {
             let delete = DeleteGroup { group: group_id.clone() };
             let answer = context.node.coordinators.delete_group(delete).await;
-            let code = answer.map_or_else(|error| ErrorCode::from(&error), |()| ErrorCode::None);
+            let code = answer.map_or_else(ErrorCode::of, |()| ErrorCode::None);
             results.push(DeletableGroupResult { group_id, error_code: code.code() });
         }
         DeleteGroupsResponse { results, ..DeleteGroupsResponse::default() }

@@ -25,7 +25,7 @@ impl Handler for Heartbeat {
             generation: request.generation_id,
         };
         let answer = context.node.coordinators.heartbeat(context.client(), heartbeat).await;
-        let code = answer.map_or_else(|error| ErrorCode::from(&error), |()| ErrorCode::None);
+        let code = answer.map_or_else(ErrorCode::of, |()| ErrorCode::None);
         HeartbeatResponse { error_code: code.code(), ..HeartbeatResponse::default() }
     }
 }

@@ -47,5 +47,5 @@ async fn new_producer_id(
     if known != (request.producer_epoch >= 0) {
         return Err(ErrorCode::InvalidRequest);
     }
-    context.node.controller.next_producer_id().await.map_err(|error| ErrorCode::from(&error))
+    context.node.controller.next_producer_id().await.map_err(ErrorCode::of)
 }

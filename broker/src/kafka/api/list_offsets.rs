@@ -77,7 +77,7 @@ async fn find(
     }
     let partition = context.node.partitions.find(topic, asked.partition_index);
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let reader = partition.reader().await.map_err(|error| ErrorCode::from(&error))?;
+    let reader = partition.reader().await.map_err(ErrorCode::of)?;
     check_epoch(&partition, asked.current_leader_epoch)?;
     let offsets = partition.offsets();
     let end = if isolation_level == 1 { offsets.last_stable } else { offsets.high_watermark };
@@ -100,10 +100,8 @@ fn look_up(
             return Ok(at(offsets.log_start, epoch.map_or(-1, |epoch| epoch.0)));
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => None,
-        MAX_TIMESTAMP => reader.max_timestamp(end).map_err(|error| ErrorCode::from(&error))?,
-        timestamp => {
-            reader.offset_for_timestamp(timestamp, end).map_err(|error| ErrorCode::from(&error))?
-        }
+        MAX_TIMESTAMP => reader.max_timestamp(end).map_err(ErrorCode::of)?,
+        timestamp => reader.offset_for_timestamp(timestamp, end).map_err(ErrorCode::of)?,
     };
     Ok(found.filter(|found| found.offset < end).unwrap_or(NOT_FOUND))
 }

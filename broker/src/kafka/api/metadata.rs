@@ -106,7 +106,7 @@ async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
     let topic = match &*name {
         names::OFFSETS_TOPIC => {
             let topic = context.node.coordinators.offsets_topic().await;
-            return topic.map_err(|error| ErrorCode::from(&error));
+            return topic.map_err(ErrorCode::of);
         }
         names::TRANSACTIONS_TOPIC => return Err(ErrorCode::UnknownTopicOrPartition),
         _ => NewTopic {
@@ -117,7 +117,7 @@ async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
         },
     };
     let created = context.node.controller.create_topic(topic, IfExists::Return).await;
-    created.map_err(|error| ErrorCode::from(&error))
+    created.map_err(ErrorCode::of)
 }
 
 fn found(context: &Context, topic: &Topic) -> MetadataResponseTopic {

@@ -56,7 +56,7 @@ async fn fetch(
     topics: Option<Vec<TopicFetch>>,
 ) -> Result<Vec<FetchedTopic>, ErrorCode> {
     let fetched = context.node.coordinators.fetch_offsets(Fetch { group, topics }).await;
-    fetched.map_err(|error| ErrorCode::from(&error))
+    fetched.map_err(ErrorCode::of)
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {

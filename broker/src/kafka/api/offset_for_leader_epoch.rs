@@ -53,7 +53,7 @@ async fn find(
 ) -> Result<(i32, i64), ErrorCode> {
     let partition = context.node.partitions.find(topic, asked.partition);
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let reader = partition.reader().await.map_err(|error| ErrorCode::from(&error))?;
+    let reader = partition.reader().await.map_err(ErrorCode::of)?;
     check_epoch(&partition, asked.current_leader_epoch)?;
     let end = reader.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch));
     Ok(end.map_or((-1, -1), |end| (end.epoch.0, end.end_offset.0)))

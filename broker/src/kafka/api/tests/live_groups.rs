@@ -12,8 +12,9 @@ use crate::kafka::codec::messages::{
 use crate::kafka::errors::ErrorCode;
 use crate::testing::served::{Client, LIMIT, TestNode};
 
+/// A new group waits for members who come at once.
 const SETTINGS: [&str; 2] =
-    ["group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=100"];
+    ["group.initial.rebalance.delay.ms=1000", "group.min.session.timeout.ms=100"];
 const LONG_MS: i32 = 30_000;
 
 fn join(member: &Str, session_timeout_ms: i32) -> JoinGroupRequest {
@@ -95,33 +96,26 @@ async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, work).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
-/// Lets all of `members` join and sync as one generation.
+/// Lets all of `members` join a new group and sync as one generation; the leader is the first then.
 async fn settle(members: &mut [Member]) {
-    loop {
-        for member in &mut *members {
-            member.begin_join().await;
+    for member in &mut *members {
+        member.begin_join().await;
+    }
+    let mut leader = None;
+    for (index, member) in members.iter_mut().enumerate() {
+        let joined = in_time("the join phase ends", member.joined()).await;
+        assert_eq!(joined.generation_id, 1, "all are in the first generation");
+        if joined.leader == member.id {
+            assert!(leader.replace((index, joined.members.len())).is_none());
         }
-        let mut leader = None;
-        for member in &mut *members {
-            let joined = in_time("the join phase ends", member.joined()).await;
-            if joined.leader == member.id {
-                leader = Some(joined);
-            }
-        }
-        let Some(leader) = leader else { continue };
-        let same = members.iter().all(|member| member.generation == leader.generation_id);
-        // Who came first may have been a generation of its own: all come again.
-        if !same || leader.members.len() != members.len() {
-            continue;
-        }
-        let ids: Vec<Str> = members.iter().map(|member| member.id.clone()).collect();
-        let at = members.iter().position(|member| member.id == leader.leader).expect("a member");
-        members.swap(0, at);
-        for (index, member) in members.iter_mut().enumerate() {
-            let assignments = if index == 0 { &ids[..] } else { &[] };
-            assert_eq!(in_time("the sync", member.sync(assignments)).await.error_code, 0);
-        }
-        return;
+    }
+    let (at, listed) = leader.expect("one leads");
+    assert_eq!(listed, members.len(), "its leader knows all");
+    members.swap(0, at);
+    let ids: Vec<Str> = members.iter().map(|member| member.id.clone()).collect();
+    for (index, member) in members.iter_mut().enumerate() {
+        let assignments = if index == 0 { &ids[..] } else { &[] };
+        assert_eq!(in_time("the sync", member.sync(assignments)).await.error_code, 0);
     }
 }
 
