@@ -7,6 +7,7 @@
 pub mod append;
 pub mod checkpoints;
 pub mod deletion;
+mod flush;
 mod flusher;
 mod high_watermark;
 pub mod housekeeping;

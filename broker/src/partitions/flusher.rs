@@ -70,7 +70,7 @@ impl Partition {
         self.shared.runtime.spawn(async move {
             match partition.gate(GatePoint::FlushBefore, point.offset()).await {
                 Passage::Go => partition.shared.flusher.flush(partition.clone(), point),
-                Passage::Drop => {}
+                Passage::Drop => partition.command(Command::FlushDropped),
                 Passage::Fail => partition.command(partition.failed_by_gate(point)),
             }
         });
@@ -78,14 +78,15 @@ impl Partition {
 
     /// The flusher is done with `point`.
     fn sync_ended(self: &Arc<Self>, point: Box<FlushPoint>, outcome: Result<(), DiskError>) {
-        if self.shared.instruments.gates.is_idle() {
+        // A failure is never caught: what is on disk then is not known any more.
+        if self.shared.instruments.gates.is_idle() || outcome.is_err() {
             return self.command(Command::SyncEnded(point, outcome));
         }
         let partition = self.clone();
         self.shared.runtime.spawn(async move {
             match partition.gate(GatePoint::FlushAfter, point.offset()).await {
                 Passage::Go => partition.command(Command::SyncEnded(point, outcome)),
-                Passage::Drop => {}
+                Passage::Drop => partition.command(Command::FlushDropped),
                 Passage::Fail => partition.command(partition.failed_by_gate(point)),
             }
         });

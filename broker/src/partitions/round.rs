@@ -49,6 +49,8 @@ impl Part {
 
 /// What one round of the owner writes.
 pub(super) struct Round {
+    now_ms: i64,
+    /// The time of records that are gathered here, if the topic asks for the log's own.
     append_time: Option<i64>,
     batch_bytes_max: usize,
     batches: Vec<AppendBatch>,
@@ -65,6 +67,7 @@ impl Round {
             TimestampType::LogAppendTime => Some(now_ms),
         };
         Self {
+            now_ms,
             append_time,
             batch_bytes_max: usize::try_from(config.max_message_bytes).unwrap_or_default(),
             batches: Vec::new(),
@@ -81,11 +84,17 @@ impl Round {
         match payload {
             Payload::Batch { mut bytes, record_count, timestamp_type, max_timestamp, origin } => {
                 self.seal();
-                let max_timestamp = self.append_time.unwrap_or(max_timestamp);
+                // As it was validated, though the topic may have been configured otherwise since.
+                let append_time = match timestamp_type {
+                    batch::TimestampType::CreateTime => None,
+                    batch::TimestampType::LogAppendTime => Some(self.now_ms),
+                };
+                let max_timestamp = append_time.unwrap_or(max_timestamp);
                 if let Err(error) = batch::stamp(&mut bytes, timestamp_type, max_timestamp) {
                     return drop(waiting(0).reply.send(Err(AppendError::invalid(&error))));
                 }
-                self.push(bytes, origin, vec![waiting(i64::from(record_count))]);
+                let waiting = vec![waiting(i64::from(record_count))];
+                self.push(bytes, origin, waiting, append_time);
             }
             Payload::Records(records) => {
                 let records = records.as_slice();
@@ -122,7 +131,7 @@ impl Round {
         let Some(builder) = self.builder.take() else { return };
         let waiting = mem::take(&mut self.gathered);
         match builder.finish_uncompressed() {
-            Ok(bytes) => self.push(bytes, AppendOrigin::Client, waiting),
+            Ok(bytes) => self.push(bytes, AppendOrigin::Client, waiting, self.append_time),
             Err(error) => {
                 let part = Part { waiting, bytes: 0, log_append_time_ms: -1 };
                 part.refuse(&AppendError::invalid(&error));
@@ -130,8 +139,14 @@ impl Round {
         }
     }
 
-    fn push(&mut self, bytes: bytes::BytesMut, origin: AppendOrigin, waiting: Vec<Waiting>) {
-        let log_append_time_ms = self.append_time.unwrap_or(-1);
+    fn push(
+        &mut self,
+        bytes: bytes::BytesMut,
+        origin: AppendOrigin,
+        waiting: Vec<Waiting>,
+        append_time: Option<i64>,
+    ) {
+        let log_append_time_ms = append_time.unwrap_or(-1);
         self.parts.push(Part { waiting, bytes: bytes.len(), log_append_time_ms });
         self.batches.push(AppendBatch { bytes, origin });
     }

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::Partition;
 use super::append::{Append, AppendError, AppendResult, Appended, Flush};
+use super::flush::Flushing;
 use super::high_watermark::HighWatermarkGate;
 use super::round::{Part, Round};
 use crate::clock;
@@ -33,6 +34,8 @@ pub(super) enum Command {
     HighWatermarkFree(Offset),
     /// The flusher is done with a flush point.
     SyncEnded(Box<FlushPoint>, Result<(), DiskError>),
+    /// A gate let a flush point vanish.
+    FlushDropped,
     /// Make sure that what was appended gets to the disk, by now.
     FlushDue,
     /// Roll, retain.
@@ -60,6 +63,7 @@ impl Command {
             Self::Append(_) | Self::DeleteRecords(..) | Self::Open(_) => true,
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
+            | Self::FlushDropped
             | Self::FlushDue
             | Self::KeepHouse
             | Self::ExpireProducers
@@ -80,6 +84,7 @@ impl Command {
             }
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
+            | Self::FlushDropped
             | Self::FlushDue
             | Self::KeepHouse
             | Self::ExpireProducers
@@ -124,17 +129,10 @@ pub(super) struct Owner {
     pub(super) log: Log,
     pub(super) replica: Replica,
     pub(super) watermark: HighWatermarkGate,
+    pub(super) flushing: Flushing,
     pending: VecDeque<Pending>,
-    /// Whether the flusher has been asked and has not answered.
-    flushing: bool,
-    /// The end of what somebody waits for to be on disk.
-    flush_wanted: i64,
-    /// Whether the timer will send [`Command::FlushDue`].
-    flush_scheduled: bool,
-    /// Whether a flush that could not be made is to be tried again by then, and not before.
-    flush_paused: bool,
     /// The disk failed: nothing more is written until the log is opened again.
-    failed: Option<String>,
+    pub(super) failed: Option<String>,
     /// Whether the disk refused the last append.
     refusing: bool,
 }
@@ -145,11 +143,8 @@ impl Owner {
             log,
             replica,
             watermark: HighWatermarkGate::default(),
+            flushing: Flushing::default(),
             pending: VecDeque::new(),
-            flushing: false,
-            flush_wanted: 0,
-            flush_scheduled: false,
-            flush_paused: false,
             failed: None,
             refusing: false,
         }
@@ -185,10 +180,8 @@ impl Owner {
             Command::Append(append) => drop(append.reply.send(Err(AppendError::Stopping))),
             Command::HighWatermarkFree(to) => self.high_watermark_free(partition, to),
             Command::SyncEnded(point, outcome) => self.sync_ended(partition, &point, outcome),
-            Command::FlushDue => {
-                (self.flush_scheduled, self.flush_paused) = (false, false);
-                self.want_flush(partition, self.log.log_end_offset());
-            }
+            Command::FlushDropped => self.flush_dropped(),
+            Command::FlushDue => self.flush_due(partition),
             Command::KeepHouse => self.keep_house(partition),
             Command::ExpireProducers => {
                 self.log.expire_producers(clock::now_ms());
@@ -309,13 +302,18 @@ impl Owner {
         if appended.novelty == Novelty::New {
             partition.count_appended(&appended, part.bytes);
         }
+        // A repeated batch is told the time of the first one (UnifiedLog.append).
+        let log_append_time_ms = match appended.novelty {
+            Novelty::New => part.log_append_time_ms,
+            Novelty::Duplicate => appended.append_time_ms,
+        };
         let mut base_offset = appended.base_offset;
         for waiting in part.waiting {
             let next = base_offset.saturating_add(waiting.records);
             let answer = Appended {
                 base_offset,
                 last_offset: next - 1,
-                log_append_time_ms: part.log_append_time_ms,
+                log_append_time_ms,
                 append_time_ms: now_ms,
                 log_start_offset: appended.log_start_offset,
                 leader_epoch: epoch,
@@ -408,90 +406,8 @@ impl Owner {
         }
     }
 
-    fn flush_as_needed(&mut self, partition: &Arc<Partition>, flush: Flush, now_ms: i64) {
-        let log_end_offset = self.log.log_end_offset();
-        let unsynced = log_end_offset.saturating_sub(self.log.recovery_point());
-        if unsynced <= 0 {
-            return;
-        }
-        let config = partition.config.load();
-        let within = match flush {
-            Flush::Now => 0,
-            Flush::Within(ms) => ms.min(config.flush_ms),
-            Flush::Topic => config.flush_ms,
-        };
-        if within == 0 || unsynced >= config.flush_messages {
-            self.want_flush(partition, log_end_offset);
-        } else if within != i64::MAX && !self.flush_scheduled {
-            self.flush_scheduled = true;
-            partition.shared.timer.schedule(now_ms.saturating_add(within), partition.clone());
-        }
-        if self.log.has_unsynced_segments() {
-            self.flush_next(partition);
-        }
-    }
-
-    /// Has the log synced up to `offset`, in the next round if one is under way.
-    fn want_flush(&mut self, partition: &Arc<Partition>, offset: i64) {
-        self.flush_wanted = self.flush_wanted.max(offset);
-        self.flush_next(partition);
-    }
-
-    /// Has synced what somebody waits for, or else what a roll has sealed; one round at a time.
-    pub(super) fn flush_next(&mut self, partition: &Arc<Partition>) {
-        if self.flushing || self.flush_paused || self.failed.is_some() {
-            return;
-        }
-        let point = if self.flush_wanted > self.log.recovery_point() {
-            self.log.flush_point()
-        } else {
-            self.log.sealed_flush_point()
-        };
-        match point {
-            Ok(Some(point)) => {
-                self.flushing = true;
-                partition.flush(Box::new(point));
-            }
-            Ok(None) => {}
-            Err(error) => self.fail(partition, &error.to_string()),
-        }
-    }
-
-    /// Nothing was synced and nothing lost: there was no room, or no descriptor, for a file that a
-    /// flush writes. What waits for the flush goes on waiting.
-    fn flush_again_soon(&mut self, partition: &Arc<Partition>) {
-        const PAUSE_MS: i64 = 100;
-        self.flush_paused = true;
-        // Also when a later time is in the timer already: an answer may wait for this.
-        let at_ms = clock::now_ms().saturating_add(PAUSE_MS);
-        partition.shared.timer.schedule(at_ms, partition.clone());
-    }
-
-    fn sync_ended(
-        &mut self,
-        partition: &Arc<Partition>,
-        point: &FlushPoint,
-        outcome: Result<(), DiskError>,
-    ) {
-        self.flushing = false;
-        if let Err(error) = outcome {
-            if error.is_retriable() {
-                return self.flush_again_soon(partition);
-            }
-            self.log.sync_failed(&error);
-            return self.fail(partition, &error.to_string());
-        }
-        self.log.mark_synced(point, clock::now_ms());
-        let synced = self.log.recovery_point();
-        partition.published.set_synced(synced);
-        partition.emit(EventKind::LogFlush, Some(synced), None);
-        partition.waiters.wake();
-        self.advance(partition);
-        self.flush_next(partition);
-    }
-
     /// The disk lost a write or a sync: what it holds is not known any more.
-    fn fail(&mut self, partition: &Partition, text: &str) {
+    pub(super) fn fail(&mut self, partition: &Partition, text: &str) {
         tracing::error!(topic = %partition.topic, partition = partition.index, error = text,
             "storage failed; the partition takes no more writes until the node is started again");
         partition.emit(EventKind::FaultDisk, None, Some(text));
@@ -501,3 +417,6 @@ impl Owner {
         partition.waiters.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! Wakes partitions whose records have to be on disk by a certain time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,46 +11,24 @@ use super::Partition;
 use super::task::Command;
 use crate::clock;
 
-/// A partition and when it is due.
-#[derive(Debug)]
-struct Due {
-    at_ms: i64,
-    partition: Arc<Partition>,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.at_ms == other.at_ms
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.at_ms.cmp(&other.at_ms)
-    }
-}
-
 /// One timer for all partitions; each is in it at most once.
 #[derive(Debug, Default)]
 pub struct Timer {
-    due: Mutex<BinaryHeap<Reverse<Due>>>,
+    /// By the wall clock, then by the partition's place in memory.
+    due: Mutex<BTreeMap<(i64, usize), Arc<Partition>>>,
     sooner: Notify,
 }
 
 impl Timer {
-    /// Sends `FlushDue` to `partition` at `at_ms` of the wall clock.
-    pub(super) fn schedule(&self, at_ms: i64, partition: Arc<Partition>) {
+    /// Sends `FlushDue` to `partition` at `at_ms` of the wall clock instead of at `before`.
+    pub(super) fn schedule(&self, before: Option<i64>, at_ms: i64, partition: Arc<Partition>) {
+        let place = Arc::as_ptr(&partition).addr();
         let mut due = self.due.lock();
-        let first = due.peek().is_none_or(|Reverse(first)| at_ms < first.at_ms);
-        due.push(Reverse(Due { at_ms, partition }));
+        if let Some(before) = before {
+            due.remove(&(before, place));
+        }
+        let first = due.first_key_value().is_none_or(|((first, _), _)| at_ms < *first);
+        due.insert((at_ms, place), partition);
         drop(due);
         if first {
             self.sooner.notify_one();
@@ -77,15 +54,16 @@ impl Timer {
         let now_ms = clock::now_ms();
         loop {
             let mut due = self.due.lock();
-            let wait_ms = due.peek()?.0.at_ms.saturating_sub(now_ms);
+            let ((at_ms, _), _) = due.first_key_value()?;
+            let wait_ms = at_ms.saturating_sub(now_ms);
             if wait_ms > 0 {
                 // The wall clock may jump: look again once a second at the latest.
                 return Some(wait_ms.unsigned_abs().min(1000));
             }
-            let fired = due.pop();
+            let fired = due.pop_first();
             drop(due);
-            if let Some(Reverse(fired)) = fired {
-                fired.partition.command(Command::FlushDue);
+            if let Some((_, partition)) = fired {
+                partition.command(Command::FlushDue);
             }
         }
     }
