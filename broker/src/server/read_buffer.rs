@@ -8,6 +8,7 @@ use std::task::Poll;
 use bytes::{BufMut, BytesMut};
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
+use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 use super::memory::{RequestMemory, Room};
@@ -102,8 +103,12 @@ impl ReadBuffer {
             let mut read = pin!(self.socket.read_buf(&mut room));
             let outcome = match poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
                 Poll::Ready(outcome) => outcome,
-                // False news: no memory is held while waiting for true ones.
-                Poll::Pending if received == 0 => continue,
+                // False news: no memory is held while waiting for true ones. Or the task has had its
+                // turn: then the socket stays readable, and only giving way gets on.
+                Poll::Pending if received == 0 => {
+                    consume_budget().await;
+                    continue;
+                }
                 Poll::Pending => read.await,
             };
             match outcome {
@@ -118,3 +123,6 @@ impl ReadBuffer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
