@@ -364,6 +364,8 @@ impl Partition {
     /// Syncs and closes the log; nothing opens it again.
     pub(crate) async fn stop(self: &Arc<Self>) -> Result<(), AppendError> {
         if self.inbox.end_if_closed(End::Stopped) {
+            // Not even as an empty log is it read from now on.
+            self.untouched.store(false, Ordering::Release);
             self.waiters.wake();
             return Ok(());
         }
@@ -374,6 +376,7 @@ impl Partition {
     pub(crate) async fn delete(self: &Arc<Self>) -> Result<(), AppendError> {
         // A log that is not open need not be opened for this.
         if self.inbox.end_if_closed(End::Deleted) {
+            self.untouched.store(false, Ordering::Release);
             self.waiters.wake();
             return Ok(());
         }

@@ -221,6 +221,7 @@ async fn nothing_is_appended_after_a_stop() {
         assert_eq!(answer, Err(AppendError::Stopping));
     }
     assert!(used.reader().await.is_err(), "it is not opened again either");
+    assert!(unused.reader().await.is_err(), "nor read as an empty one");
     kept.stop().await;
 }
 
