@@ -162,11 +162,19 @@ fn stock_kafka_consumers_fetch_in_sessions() {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
             await_values(&driver, "m", &values);
         }
-        // Each record that came after the first was news of a session.
+        // Each record that came after the first was news of a session; librdkafka has none (it always
+        // sends session id 0 and epoch -1).
         let after = metric(node, incremental).expect("the metrics");
         let client = driver.client();
-        assert!(after >= before + 3, "{client:?}: {before} and then {after} incremental fetches");
-        assert!(metric(node, "duolog_fetch_sessions").expect("the metrics") > 0, "{client:?}");
+        let sessions = metric(node, "duolog_fetch_sessions").expect("the metrics");
+        if client == Client::Librdkafka {
+            assert_eq!(after, before);
+        } else {
+            assert!(
+                after >= before + 3 && sessions > 0,
+                "{client:?}: {before}, {after}, {sessions}"
+            );
+        }
         driver.call("leave name=m").expect("the member leaves");
     }
 }

@@ -119,7 +119,7 @@ fn delete_all(connection: &mut Connection) -> anyhow::Result<()> {
 fn ten_thousand_partitions_are_made_written_read_and_deleted_with_few_files() -> anyhow::Result<()>
 {
     let directory = tempfile::tempdir()?;
-    let launch = Launch::new(directory.path())?.set("file.delete.delay.ms", 0);
+    let launch = Launch::new(directory.path())?.set("log.segment.delete.delay.ms", 0);
     let node = launch.start()?;
     let mut connection = Connection::open(&node.kafka(), LIMIT)?;
     let start = Instant::now();
