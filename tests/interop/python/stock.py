@@ -62,12 +62,13 @@ def java(version, main_class, *arguments, jvm=QUICK):
             "-cp", f"{INTEROP / version / 'classes'}:{jars}", main_class, *map(str, arguments)]
 
 
-def tool(command, limit_s=300):
+def tool(command, limit_s=300, errors=subprocess.PIPE):
     """Runs a command line tool; its standard output, or a Failure with all it said."""
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          timeout=limit_s, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True,
+                          stdin=subprocess.DEVNULL, timeout=limit_s, check=False)
     if done.returncode != 0:
-        raise Failure(f"{command[-1]}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        said = f"{done.stdout}{done.stderr or ''}"
+        raise Failure(f"{command[-1]}: exit code {done.returncode}\n{said}")
     return done.stdout
 
 
