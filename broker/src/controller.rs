@@ -2,11 +2,14 @@
 //!
 //! One [`Image`] holds it all and is published whole. A change is decided on the image, written to
 //! the metadata log, synced, then applied through the same function as at start, and only then
-//! answered. Changes happen one at a time.
+//! answered. Changes happen one at a time, in the hands of the log's `owner`, which finishes them
+//! even when nobody waits for the answer any more.
 
+mod deletions;
 pub mod image;
 mod log;
 pub mod names;
+mod owner;
 pub mod record;
 pub mod topics;
 
@@ -15,12 +18,16 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use duolog_bridge::backend::SubscriptionGroup;
 use duolog_log_core::ids::TopicId;
+use tokio::sync::{mpsc, oneshot};
 
-use self::image::{Change, Image};
+use self::deletions::Deletions;
+use self::image::Image;
 use self::log::MetadataLog;
-pub use self::log::MetadataLogError;
+pub use self::log::{METADATA_TOPIC_ID, MetadataLogError};
+use self::owner::{Command, Owner};
 use self::record::{ConfigScope, MetadataRecord};
 use crate::config::change::{self, ChangeError, KeyChange};
+use crate::limits::METADATA_CHANGES_MAX;
 use crate::partitions::Partitions;
 use crate::random;
 
@@ -30,6 +37,9 @@ pub enum ControllerError {
     /// There is one of this name.
     #[error("Topic '{0}' already exists.")]
     TopicExists(String),
+    /// One of this name was deleted and its folders are not gone yet.
+    #[error("Topic '{0}' is marked for deletion.")]
+    TopicBeingDeleted(String),
     /// Not a name that a topic may have, or one too like another's.
     #[error("{0}")]
     InvalidTopicName(String),
@@ -83,16 +93,13 @@ pub struct ProducerIds {
     pub end: i64,
 }
 
-/// Ids given out with one write of the metadata log (Kafka's `ProducerIdsBlock`).
-const PRODUCER_IDS_BLOCK: i64 = 1000;
-
 /// The one that changes the metadata.
 #[derive(Debug)]
 pub struct Controller {
-    image: ArcSwap<Image>,
-    log: tokio::sync::Mutex<MetadataLog>,
-    producer_ids: tokio::sync::Mutex<ProducerIds>,
+    image: Arc<ArcSwap<Image>>,
+    owner: mpsc::Sender<Command>,
     partitions: Arc<Partitions>,
+    deletions: Deletions,
 }
 
 impl Controller {
@@ -102,13 +109,12 @@ impl Controller {
     /// Errors: the log cannot be read; a record in it is not known to this version.
     pub async fn open(image: Image, partitions: Arc<Partitions>) -> Result<Self, MetadataLogError> {
         let (log, image) = MetadataLog::open(image, &partitions).await?;
+        partitions.shared().hints_are_for(image.topics().map(|topic| topic.id));
         image.topics().for_each(|topic| partitions.put_topic(topic));
-        Ok(Self {
-            image: ArcSwap::from_pointee(image),
-            log: tokio::sync::Mutex::new(log),
-            producer_ids: tokio::sync::Mutex::new(ProducerIds { first: 0, end: 0 }),
-            partitions,
-        })
+        let image = Arc::new(ArcSwap::from_pointee(image));
+        let (owner, commands) = mpsc::channel(METADATA_CHANGES_MAX);
+        tokio::spawn(Owner::new(log, image.clone(), partitions.clone()).run(commands));
+        Ok(Self { image, owner, partitions, deletions: Deletions::default() })
     }
 
     /// The metadata now, for as long as one request needs it.
@@ -116,61 +122,32 @@ impl Controller {
         self.image.load()
     }
 
-    /// Decides on the newest image, writes what was decided, and makes it the image.
+    /// Decides on the newest image, writes what was decided, and makes it the image. Once begun this
+    /// comes to its end, also when the caller no longer waits.
     ///
     /// `decide` returns the records to write and what to answer; without records nothing is written.
-    async fn change<T>(
+    async fn change<T: Send + 'static>(
         &self,
-        decide: impl FnOnce(&Image) -> Result<(Vec<MetadataRecord>, T), ControllerError>,
+        decide: impl FnOnce(&Image) -> Result<(Vec<MetadataRecord>, T), ControllerError>
+        + Send
+        + 'static,
     ) -> Result<T, ControllerError> {
-        let log = self.log.lock().await;
-        let (records, answer) = decide(&self.image.load())?;
-        if records.is_empty() {
-            return Ok(answer);
-        }
-        let mut image = (**self.image.load()).clone();
-        let mut changes = Vec::with_capacity(records.len());
-        for record in &records {
-            let change = image.apply(record.clone());
-            changes
-                .push(change.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?);
-        }
-        log.append(&records)
-            .await
-            .map_err(|error| ControllerError::NotWritable(error.to_string()))?;
-        // Partitions first: whoever finds a topic in the image must find its partitions.
-        let image = Arc::new(image);
-        for change in changes {
-            match change {
-                Change::TopicPut(topic) => self.partitions.put_topic(&topic),
-                Change::AllTopics => {
-                    image.topics().for_each(|topic| self.partitions.put_topic(topic));
-                }
-                Change::TopicGone(_) | Change::Other => {}
-            }
-        }
-        self.image.store(image);
-        Ok(answer)
+        self.ask(|reply| owner::change(decide, reply)).await
     }
 
     /// Gives out a producer id, never twice.
     pub async fn next_producer_id(&self) -> Result<i64, ControllerError> {
-        let mut block = self.producer_ids.lock().await;
-        if block.first == block.end {
-            *block = self
-                .change(|image| {
-                    let first = image.next_producer_id();
-                    let end = first.checked_add(PRODUCER_IDS_BLOCK).ok_or_else(|| {
-                        ControllerError::LimitReached("no producer ids are left".to_owned())
-                    })?;
-                    let records = vec![MetadataRecord::NextProducerId(end)];
-                    Ok((records, ProducerIds { first, end }))
-                })
-                .await?;
-        }
-        let id = block.first;
-        block.first += 1;
-        Ok(id)
+        self.ask(Command::ProducerId).await
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, ControllerError>>) -> Command,
+    ) -> Result<T, ControllerError> {
+        let ended = || ControllerError::NotWritable("the node is stopping".to_owned());
+        let (reply, answer) = oneshot::channel();
+        self.owner.send(command(reply)).await.map_err(|_| ended())?;
+        answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
     /// Changes what is set dynamically for one node (its id) or for all of them (an empty name):
@@ -180,15 +157,16 @@ impl Controller {
         name: &str,
         changes: Vec<KeyChange>,
     ) -> Result<(), ControllerError> {
-        self.change(|image| {
+        let name = name.to_owned();
+        self.change(move |image| {
             let scope = ConfigScope::Broker;
-            let held = image.config(scope, name).cloned().unwrap_or_default();
+            let held = image.config(scope, &name).cloned().unwrap_or_default();
             let values = change::broker(image.values(), &held, &changes)?;
             if values == held {
                 return Ok((Vec::new(), ()));
             }
             let values = Some(values).filter(|values| !values.is_empty());
-            Ok((vec![MetadataRecord::Config { scope, name: name.to_owned(), values }], ()))
+            Ok((vec![MetadataRecord::Config { scope, name, values }], ()))
         })
         .await
     }
@@ -198,7 +176,7 @@ impl Controller {
         &self,
         group: SubscriptionGroup,
     ) -> Result<(), ControllerError> {
-        self.change(|image| {
+        self.change(move |image| {
             let unchanged =
                 image.subscription_group(&group.name).is_some_and(|held| **held == group);
             let name = group.name.clone();
@@ -210,9 +188,10 @@ impl Controller {
 
     /// Deletes a RocketMQ group's configuration, if there is one.
     pub async fn delete_subscription_group(&self, name: &str) -> Result<(), ControllerError> {
-        self.change(|image| {
-            let record = MetadataRecord::SubscriptionGroup { name: name.into(), group: None };
-            let is_there = image.subscription_group(name).is_some();
+        let name: Arc<str> = name.into();
+        self.change(move |image| {
+            let is_there = image.subscription_group(&name).is_some();
+            let record = MetadataRecord::SubscriptionGroup { name, group: None };
             Ok((if is_there { vec![record] } else { Vec::new() }, ()))
         })
         .await
@@ -225,9 +204,9 @@ impl Controller {
         key: &str,
         value: Option<String>,
     ) -> Result<(), ControllerError> {
-        self.change(|image| {
-            let unchanged = image.kv(namespace, key) == value.as_ref();
-            let (namespace, key) = (namespace.to_owned(), key.to_owned());
+        let (namespace, key) = (namespace.to_owned(), key.to_owned());
+        self.change(move |image| {
+            let unchanged = image.kv(&namespace, &key) == value.as_ref();
             let record = MetadataRecord::Kv { namespace, key, value };
             Ok((if unchanged { Vec::new() } else { vec![record] }, ()))
         })

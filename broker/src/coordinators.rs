@@ -128,13 +128,13 @@ impl Coordinators {
 
     /// Has the coordinators of a deleted topic's groups forget the positions on it; ends them all
     /// if it was `__consumer_offsets` itself.
-    pub fn topic_deleted(&self, topic: DeletedTopic) {
+    pub fn topic_deleted(&self, topic: &DeletedTopic) {
         let Some(shards) = self.shards.load_full() else { return };
         if shards.topic == topic.id {
             return self.resign();
         }
         for shard in &shards.all {
-            shard.notify(Event::TopicDeleted(topic.clone()));
+            shard.topic_deleted(topic);
         }
     }
 

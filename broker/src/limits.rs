@@ -29,6 +29,9 @@ pub const REQUEST_PARTITIONS_MAX: i64 = 10_000;
 /// Partition numbers of a cluster, given once each: 23 bits of a RocketMQ pseudo address.
 pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 
+/// Changes of the metadata that wait for the owner of the metadata log; then requests wait.
+pub const METADATA_CHANGES_MAX: usize = 1024;
+
 /// Descriptors that the logs of all partitions hold together at most: enough for those that are in
 /// use at once on one node, while ten thousand logs that rest hold none.
 pub const OPEN_FILES_MAX: usize = 640;

@@ -126,7 +126,10 @@ impl Node {
             background: TaskTracker::new(),
             advertised: OnceLock::new(),
         });
-        deletion::sweep(&node.partitions, &node.controller.image())?;
+        let gone = deletion::sweep(&node.partitions, &node.controller.image())?;
+        if let Err(error) = node.controller.forget_deleted(gone).await {
+            tracing::warn!(%error, "finished deletions stay noted until the next start");
+        }
         housekeeping::start(&node);
         node.coordinators.start();
         Ok(node)
@@ -166,14 +169,12 @@ impl Node {
         topic.map(drop).map_err(|error| ErrorCode::from(&error))
     }
 
-    /// Deletes a topic with its logs and the positions committed on it.
+    /// Deletes a topic with its logs and the positions committed on it. Once begun this comes to its
+    /// end, also when the caller no longer waits.
     pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
-        let name = self.controller.image().topic_by_id(topic).map(|topic| topic.name.clone());
-        self.controller.delete_topic(topic).await?;
-        if let Some(name) = name {
-            self.coordinators.topic_deleted(DeletedTopic { name, id: topic });
-        }
-        Ok(())
+        let coordinators = self.coordinators.clone();
+        let gone = move |name| coordinators.topic_deleted(&DeletedTopic { name, id: topic });
+        self.controller.delete_topic_and(topic, gone).await
     }
 
     /// Stops the background work, closes every log and notes that the stop was clean.

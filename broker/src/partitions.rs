@@ -32,6 +32,7 @@ use duolog_log_core::ids::{LeaderEpoch, NodeId, TopicId, TopicPartition};
 use duolog_log_core::log::{LogReader, OpenHint, Shutdown, TailBudget};
 use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::disk::{DiskError, DiskResult};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -66,6 +67,8 @@ pub struct Shared {
     instruments: Arc<Instruments>,
     metrics: Arc<Metrics>,
     hints: checkpoints::Hints,
+    /// Held by the thread that writes a checkpoint.
+    checkpoint_writer: Mutex<()>,
     producer_id_expiration_ms: i64,
     tail_budget: Arc<TailBudget>,
     tag_budget: Arc<TailBudget>,
@@ -98,6 +101,7 @@ impl Shared {
             instruments,
             metrics,
             hints: checkpoints::Hints::read(&data_dir)?,
+            checkpoint_writer: Mutex::new(()),
             producer_id_expiration_ms,
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
@@ -150,7 +154,7 @@ pub struct Partition {
 
 impl Partition {
     fn new(topic: &Topic, index: i32, number: u32, shared: Arc<Shared>) -> Arc<Self> {
-        let known = shared.hints.knows(&topic.name, index);
+        let known = shared.hints.knows(topic.id, &topic.name, index);
         Arc::new(Self {
             topic: topic.name.clone(),
             topic_id: topic.id,
@@ -381,6 +385,11 @@ impl Partition {
             return Ok(());
         }
         self.ask(Command::Delete).await
+    }
+
+    /// Goes on in a new segment.
+    pub(crate) async fn roll(self: &Arc<Self>) -> Result<(), AppendError> {
+        self.ask(Command::Roll).await
     }
 
     pub(crate) fn keep_house(self: &Arc<Self>) {

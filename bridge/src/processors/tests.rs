@@ -1,4 +1,4 @@
-//! Every request of `tests/golden/remoting-answers`, in order, against a node in memory: the
+//! Pitfall 32. Every request of `tests/golden/remoting-answers`, in order, against a node in memory: the
 //! answers are the real broker's, but for what [`DIFFERENCES`] names.
 
 mod json;

@@ -1,5 +1,5 @@
 //! VIEW_MESSAGE_BY_ID: code 33. One message by the physical offset that its offsetMsgId carries. It
-//! resolves without a topic, since old clients send none. What readers do not see is not
+//! resolves without a topic, since old clients send none (pitfall 8). What readers do not see is not
 //! found: deleted, a marker, aborted, above the last stable offset.
 //! Source: QueryMessageProcessor.viewMessageById.
 

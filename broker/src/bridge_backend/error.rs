@@ -76,6 +76,7 @@ pub(super) fn of_controller(name: &str, error: &ControllerError) -> BackendError
             BackendError::UnknownTopic { topic: name.to_owned() }
         }
         ControllerError::TopicExists(_)
+        | ControllerError::TopicBeingDeleted(_)
         | ControllerError::InvalidTopicName(_)
         | ControllerError::InvalidPartitions(_)
         | ControllerError::InvalidReplicationFactor(_)

@@ -11,7 +11,7 @@ use duolog_bridge::remoting::RemotingCommand;
 use crate::testing::rocketmq::{RemotingClient, field, offsets};
 
 /// Pulls queue 0 of `topic` as a client does, from `offset` to its end, never past a hole by a
-/// correction; the offsets of all messages.
+/// correction (pitfall 6); the offsets of all messages.
 async fn pull_through(
     client: &RemotingClient,
     topic: &str,

@@ -27,7 +27,7 @@ use crate::partitions::append::{AppendError, Flush, Payload};
 use crate::partitions::{Partition, Partitions};
 
 /// The log's own id, which no random id is equal to.
-const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 
 /// The largest change: one batch has to fit into a segment.
 const SEGMENT_BYTES: &str = "67108864";
@@ -157,8 +157,11 @@ impl MetadataLog {
         if held < GROWTH_BYTES_MIN || held < size.saturating_mul(GROWTH_FACTOR) {
             return Ok(());
         }
+        // A segment of its own, so that what lies before it can go as a whole.
+        self.partition.roll().await?;
         let base_offset = self.append(&records).await?;
         self.partition.delete_records(base_offset).await?;
+        self.partition.keep_house();
         tracing::info!(bytes = held, records = records.len(), "metadata log compacted");
         Ok(())
     }

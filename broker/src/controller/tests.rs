@@ -15,6 +15,8 @@ use crate::config::topic::Overrides;
 use crate::node::Node;
 use crate::testing::served::{TestNode, config};
 
+mod interrupted;
+
 fn new_topic(name: &str, partitions: i32) -> NewTopic {
     NewTopic { name: name.into(), partitions, overrides: Overrides::new(), door: Door::Kafka }
 }

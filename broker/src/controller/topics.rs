@@ -11,7 +11,6 @@ use super::{Controller, ControllerError};
 use crate::config::change::{self, KeyChange};
 use crate::config::topic::{Overrides, check_override};
 use crate::limits::{PARTITION_NUMBERS_MAX, TOPIC_PARTITIONS_MAX};
-use crate::partitions::deletion;
 
 /// Who asks for a topic, which decides what names there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +57,9 @@ pub fn check_new(image: &Image, topic: &NewTopic) -> Result<(), ControllerError>
     if image.topic(&topic.name).is_some() {
         return Err(ControllerError::TopicExists(topic.name.to_string()));
     }
+    if image.deleted().values().any(|name| *name == topic.name) {
+        return Err(ControllerError::TopicBeingDeleted(topic.name.to_string()));
+    }
     if let Some(other) = image.colliding_topic(&topic.name) {
         return Err(ControllerError::InvalidTopicName(format!(
             "Topic '{}' collides with existing topic: {}",
@@ -101,15 +103,18 @@ fn numbers(
 }
 
 impl Controller {
-    /// Creates `topics` in one write; each has its own outcome.
+    /// Creates `topics` in one write; each has its own outcome. Waits while one of the same name is
+    /// being deleted.
     pub async fn create_topics(
-        &self,
+        self: &Arc<Self>,
         topics: Vec<NewTopic>,
         if_exists: IfExists,
     ) -> Vec<Result<Arc<Topic>, ControllerError>> {
         let count = topics.len();
         let names: Vec<_> = topics.iter().map(|topic| topic.name.clone()).collect();
-        let decided = self.change(|image| Ok(decide_creations(image, &topics, if_exists))).await;
+        self.deletions_ended(&names).await;
+        let decide = move |image: &Image| Ok(decide_creations(image, &topics, if_exists));
+        let decided = self.change(decide).await;
         match decided {
             Ok(outcomes) => {
                 let image = self.image();
@@ -128,7 +133,7 @@ impl Controller {
 
     /// Creates one topic.
     pub async fn create_topic(
-        &self,
+        self: &Arc<Self>,
         topic: NewTopic,
         if_exists: IfExists,
     ) -> Result<Arc<Topic>, ControllerError> {
@@ -142,7 +147,7 @@ impl Controller {
         topic: TopicId,
         total: i32,
     ) -> Result<(), ControllerError> {
-        self.change(|image| {
+        self.change(move |image| {
             let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
             check_more_partitions(topic, total)?;
             let more = usize::try_from(total - topic.partition_count()).unwrap_or_default();
@@ -161,7 +166,7 @@ impl Controller {
         topic: TopicId,
         changes: Vec<KeyChange>,
     ) -> Result<(), ControllerError> {
-        self.change(|image| {
+        self.change(move |image| {
             let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
             let overrides = change::topic(image.values(), &topic.overrides, &changes)?;
             if overrides == topic.overrides {
@@ -170,33 +175,6 @@ impl Controller {
             let record = TopicRecord { overrides, ..stored(topic) };
             let name = topic.name.clone();
             Ok((vec![MetadataRecord::Topic { name, topic: Some(record) }], ()))
-        })
-        .await
-    }
-
-    /// Deletes a topic: it is gone once this returns, its folders go in the background.
-    pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
-        self.change(|image| {
-            let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopicId)?;
-            let name = topic.name.clone();
-            let records = vec![
-                MetadataRecord::Topic { name: name.clone(), topic: None },
-                MetadataRecord::DeletedTopic { id: topic.id, name: Some(name) },
-            ];
-            Ok((records, ()))
-        })
-        .await?;
-        let partitions = self.partitions.remove_topic(topic);
-        deletion::delete_folders(&partitions).await;
-        self.forget_deleted(topic).await
-    }
-
-    /// Notes that nothing of a deleted topic is left under its own names.
-    pub(crate) async fn forget_deleted(&self, topic: TopicId) -> Result<(), ControllerError> {
-        self.change(|image| {
-            let known = image.deleted().contains_key(&topic);
-            let record = MetadataRecord::DeletedTopic { id: topic, name: None };
-            Ok((if known { vec![record] } else { Vec::new() }, ()))
         })
         .await
     }

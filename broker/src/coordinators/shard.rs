@@ -46,6 +46,8 @@ struct State {
     phase: Phase,
     waiting: HashMap<RequestId, oneshot::Sender<Answer<GroupShard>>>,
     next_request: u64,
+    /// Topics deleted while the log is not read yet: their names may be others' by then.
+    deleted: Vec<DeletedTopic>,
     /// RocketMQ groups that somebody was told of and may believe to live.
     shown: BTreeSet<GroupId>,
     /// When the timer wakes this shard: at its next deadline, or earlier.
@@ -83,6 +85,7 @@ impl Shard {
             phase: Phase::Cold { not_before_ms: i64::MIN },
             waiting: HashMap::new(),
             next_request: 0,
+            deleted: Vec::new(),
             shown: BTreeSet::new(),
             alarm: None,
         };
@@ -115,6 +118,17 @@ impl Shard {
             if let Phase::Serving(serving) = &mut state.phase {
                 serving.runtime.notify(event, now);
             }
+        });
+    }
+
+    /// Has the positions on a deleted topic forgotten, if need be once they are read.
+    pub(super) fn topic_deleted(self: &Arc<Self>, topic: &DeletedTopic) {
+        self.input(|state, now| match &mut state.phase {
+            Phase::Serving(serving) => {
+                serving.runtime.notify(Event::TopicDeleted(topic.clone()), now);
+            }
+            Phase::Cold { .. } | Phase::Loading => state.deleted.push(topic.clone()),
+            Phase::Resigned => {}
         });
     }
 
@@ -275,7 +289,13 @@ impl Shard {
                 return;
             }
             state.phase = match loaded {
-                Ok(loaded) => Phase::Serving(self.serve(loaded, now)),
+                Ok(loaded) => {
+                    let mut serving = self.serve(loaded, now);
+                    for topic in mem::take(&mut state.deleted) {
+                        serving.runtime.notify(Event::TopicDeleted(topic), now);
+                    }
+                    Phase::Serving(serving)
+                }
                 Err(LoadError::Gone) => Phase::Resigned,
                 Err(LoadError::Unreadable(error)) => {
                     tracing::error!(

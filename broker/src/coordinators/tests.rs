@@ -315,6 +315,23 @@ fn positions_on_a_deleted_topic_go_with_it() {
 }
 
 #[test]
+fn positions_on_the_namesake_of_a_deleted_topic_stay() {
+    let bench = Bench::with_groups(&[]);
+    let topic = bench.create("gone");
+    bench.commit("g", "gone", 1).expect("committed");
+    let node = bench.node.clone();
+    let deletion = bench.spawn(async move { node.delete_topic(topic).await });
+    bench.until("the topic's end", |bench| {
+        bench.node.controller.image().topic("gone").is_none().then_some(())
+    });
+    bench.create("gone");
+    bench.commit("g", "gone", 5).expect("committed");
+    bench.run(deletion).expect("joined").expect("deleted");
+    assert_eq!(bench.position("g", "gone"), Ok(5));
+    assert_eq!(bench.restart().settled_position("g", "gone"), 5);
+}
+
+#[test]
 fn positions_on_a_topic_that_went_unnoticed_go_at_the_next_start() {
     let bench = Bench::with_groups(&[]);
     let topic = bench.create("gone");
@@ -486,6 +503,6 @@ fn positions_that_nobody_waits_for_are_kept_in_order() {
 fn a_topic_that_nobody_committed_on_is_deleted_quietly() {
     let bench = Bench::new();
     let name = "t".into();
-    bench.node.coordinators.topic_deleted(DeletedTopic { name, id: TopicId([1; 16]) });
+    bench.node.coordinators.topic_deleted(&DeletedTopic { name, id: TopicId([1; 16]) });
     assert!(!bench.node.coordinators.exist());
 }

@@ -247,7 +247,9 @@ impl From<SessionError> for ErrorCode {
 impl From<&ControllerError> for ErrorCode {
     fn from(error: &ControllerError) -> Self {
         match error {
-            ControllerError::TopicExists(_) => Self::TopicAlreadyExists,
+            ControllerError::TopicExists(_) | ControllerError::TopicBeingDeleted(_) => {
+                Self::TopicAlreadyExists
+            }
             ControllerError::InvalidTopicName(_) => Self::InvalidTopicException,
             ControllerError::UnknownTopic => Self::UnknownTopicOrPartition,
             ControllerError::UnknownTopicId => Self::UnknownTopicId,

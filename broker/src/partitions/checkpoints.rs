@@ -2,28 +2,55 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use duolog_log_core::ids::TopicPartition;
+use duolog_log_core::ids::{TopicId, TopicPartition};
 use duolog_log_core::log::{OnLoss, OpenHint, Shutdown};
 use duolog_log_core::storage::checkpoint::{
     LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets, write_offsets,
 };
 use duolog_log_core::storage::disk::{DiskResult, EntryKind};
 
-use super::{Partition, Partitions, folder};
+use super::{Partition, Partitions, Shared, folder};
+use crate::controller::METADATA_TOPIC_ID;
 use crate::controller::names::{METADATA_TOPIC, OFFSETS_TOPIC};
 use crate::data_dir::DataDir;
 
 /// What the files said at start, for partitions whose log was not opened since.
+///
+/// The files go by topic names. They speak of the topics that there were at start, not of one that
+/// has taken over a name since.
 #[derive(Debug)]
 pub struct Hints {
     shutdown: Shutdown,
+    /// Those topics; the metadata log is always meant.
+    topics: OnceLock<HashSet<TopicId>>,
     recovery_points: Offsets,
     log_starts: Offsets,
     high_watermarks: Offsets,
     /// Names of the folders that were there.
     folders: HashSet<String>,
+}
+
+impl Shared {
+    /// Notes which topics there were at start; see [`Hints`].
+    pub(crate) fn hints_are_for(&self, topics: impl Iterator<Item = TopicId>) {
+        // There is one start.
+        let _ = self.hints.topics.set(topics.collect());
+    }
+}
+
+impl Partition {
+    /// Whether the files may say something of this partition, of this run of the node or of the last.
+    pub(super) fn may_be_in_checkpoints(&self) -> bool {
+        !self.is_untouched()
+    }
+}
+
+/// Writes all three. Blocks.
+pub(super) fn write_all(partitions: &Partitions) -> DiskResult<()> {
+    let all = [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark];
+    all.into_iter().try_for_each(|checkpoint| checkpoint.write(partitions))
 }
 
 /// One of the files.
@@ -50,6 +77,7 @@ impl Hints {
         };
         Ok(Self {
             shutdown: data_dir.shutdown(),
+            topics: OnceLock::new(),
             recovery_points: read(RECOVERY_POINT_FILE)?,
             log_starts: read(LOG_START_FILE)?,
             high_watermarks: read(REPLICATION_FILE)?,
@@ -58,29 +86,39 @@ impl Hints {
     }
 
     /// What is known of a log before it is opened.
-    pub(super) fn of(&self, name: &TopicPartition) -> OpenHint {
-        let recovery_point = self.recovery_points.get(name).copied();
+    pub(super) fn of(&self, partition: &Partition) -> OpenHint {
+        let recovery_point = self.offset(&self.recovery_points, partition);
         OpenHint {
             shutdown: self.shutdown,
             recovery_point,
-            log_start_offset: self.log_starts.get(name).copied(),
+            log_start_offset: self.offset(&self.log_starts, partition),
             // One spoilt file proves nothing.
-            proven_end: recovery_point.unwrap_or_default().min(self.high_watermark(name)),
-            on_loss: on_loss(&name.topic),
+            proven_end: recovery_point.unwrap_or_default().min(self.high_watermark(partition)),
+            on_loss: on_loss(&partition.topic),
         }
     }
 
     /// Whether anything was left of a partition, be it only an offset.
-    pub(super) fn knows(&self, topic: &Arc<str>, index: i32) -> bool {
-        let name = TopicPartition { topic: topic.clone(), partition: index };
-        self.folders.contains(&folder(topic, index))
-            || self.log_starts.contains_key(&name)
-            || self.high_watermark(&name) > 0
+    pub(super) fn knows(&self, topic: TopicId, name: &Arc<str>, index: i32) -> bool {
+        let partition = TopicPartition { topic: name.clone(), partition: index };
+        self.speak_of(topic)
+            && (self.folders.contains(&folder(name, index))
+                || self.log_starts.contains_key(&partition)
+                || self.high_watermarks.get(&partition).is_some_and(|offset| *offset > 0))
     }
 
     /// The HW of a log before it is opened.
-    pub(super) fn high_watermark(&self, name: &TopicPartition) -> i64 {
-        self.high_watermarks.get(name).copied().unwrap_or_default()
+    pub(super) fn high_watermark(&self, partition: &Partition) -> i64 {
+        self.offset(&self.high_watermarks, partition).unwrap_or_default()
+    }
+
+    fn offset(&self, file: &Offsets, partition: &Partition) -> Option<i64> {
+        file.get(&partition.name()).copied().filter(|_| self.speak_of(partition.topic_id))
+    }
+
+    fn speak_of(&self, topic: TopicId) -> bool {
+        let was_there = || self.topics.get().is_some_and(|topics| topics.contains(&topic));
+        topic == METADATA_TOPIC_ID || was_there()
     }
 
     /// Whether the last stop was a clean one.
@@ -131,7 +169,7 @@ impl Checkpoint {
                 Self::LogStart => &hints.log_starts,
                 Self::HighWatermark => &hints.high_watermarks,
             };
-            return held.get(&partition.name()).copied();
+            return hints.offset(held, partition);
         }
         let offsets = partition.offsets();
         match self {
@@ -158,9 +196,12 @@ impl Checkpoint {
         each.fold(0, u64::wrapping_add)
     }
 
-    /// Writes the file, with every partition of this node. Blocks.
+    /// Writes the file, with every partition of this node. Blocks, also while another file or the
+    /// same one is being written.
     pub fn write(self, partitions: &Partitions) -> DiskResult<()> {
         let shared = partitions.shared();
+        // Each writes its file under the same other name first, and none may replace a newer one.
+        let _alone = shared.checkpoint_writer.lock();
         let all = partitions.all();
         let metadata = partitions.metadata();
         let offsets: Offsets = all

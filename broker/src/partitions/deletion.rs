@@ -8,7 +8,7 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::storage::checkpoint::read_topic_id;
 use duolog_log_core::storage::disk::{Disk, DiskError, DiskResult, EntryKind};
 
-use super::{Partition, Partitions, Shared};
+use super::{Partition, Partitions, Shared, checkpoints};
 use crate::controller::image::Image;
 use crate::controller::names::METADATA_TOPIC;
 use crate::random;
@@ -22,45 +22,97 @@ const STRAY_SUFFIX: &str = "-stray";
 /// Longest name that file systems take.
 const FOLDER_NAME_BYTES_MAX: usize = 255;
 
-/// Ends the partitions of a deleted topic and renames their folders; the removal follows in the
-/// background after `file.delete.delay.ms`.
-pub async fn delete_folders(partitions: &[Arc<Partition>]) {
-    for partition in partitions {
+/// Ends the partitions of one deleted topic, renames their folders, and takes them out of the
+/// checkpoints; the removal follows in the background after `file.delete.delay.ms`.
+///
+/// Errors: a folder may still have its name, or a checkpoint an offset that a topic of the same name
+/// would be taken for. [`delete_leftovers`] tries again.
+pub async fn delete_folders(
+    partitions: &Arc<Partitions>,
+    ended: &[Arc<Partition>],
+) -> DiskResult<()> {
+    for partition in ended {
         if let Err(error) = partition.delete().await {
             tracing::debug!(topic = %partition.topic, %error, "ended already");
         }
     }
-    let Some(first) = partitions.first() else { return };
-    let (shared, delay_ms) = (first.shared.clone(), first.config().file_delete_delay_ms);
-    let left = partitions.iter().filter(|partition| partition.may_have_folder());
+    let Some(first) = ended.first() else { return Ok(()) };
+    let (topic, delay_ms) = (first.topic_id, first.config().file_delete_delay_ms);
+    let left = ended.iter().filter(|partition| partition.may_have_folder());
     let dirs: Vec<PathBuf> = left.map(|partition| partition.dir()).collect();
-    if dirs.is_empty() {
-        return;
-    }
-    let renaming = shared.clone();
-    let renamed = tokio::task::spawn_blocking(move || rename_all(&renaming, &dirs)).await;
-    match renamed {
-        Ok(renamed) => remove_later(&shared, renamed, delay_ms),
-        Err(error) => tracing::error!(%error, "cannot rename deleted folders"),
-    }
+    let left_offsets = ended.iter().any(|partition| partition.may_be_in_checkpoints());
+    let all = partitions.clone();
+    let going = tokio::task::spawn_blocking(move || {
+        let renamed = if dirs.is_empty() { dirs } else { rename_all(&all, topic, &dirs)? };
+        if left_offsets {
+            checkpoints::write_all(&all)?;
+        }
+        Ok(renamed)
+    });
+    remove_later(partitions.shared(), joined(going.await, partitions)?, delay_ms);
+    Ok(())
 }
 
-/// Renames the folders that there are, synced together; returns their new names.
-fn rename_all(shared: &Shared, dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut renamed = Vec::with_capacity(dirs.len());
+/// Renames what folders of the deleted topic `id` are left under its name, as [`delete_folders`].
+pub async fn delete_leftovers(
+    partitions: &Arc<Partitions>,
+    id: TopicId,
+    name: Arc<str>,
+) -> DiskResult<()> {
+    let all = partitions.clone();
+    let going = tokio::task::spawn_blocking(move || {
+        let data_dir = &all.shared().data_dir;
+        let entries = data_dir.disk().list(data_dir.path())?.into_iter();
+        let folders = entries.filter(|entry| entry.kind == EntryKind::Dir);
+        let is_its = |folder: &str| parse_folder(folder).is_some_and(|(topic, _)| topic == &*name);
+        let its = folders.filter(|entry| is_its(&entry.name));
+        let dirs: Vec<PathBuf> = its.map(|entry| data_dir.path().join(entry.name)).collect();
+        let renamed = rename_all(&all, id, &dirs)?;
+        checkpoints::write_all(&all)?;
+        Ok(renamed)
+    });
+    remove_later(partitions.shared(), joined(going.await, partitions)?, 0);
+    Ok(())
+}
+
+fn joined<T>(
+    outcome: Result<DiskResult<T>, tokio::task::JoinError>,
+    partitions: &Partitions,
+) -> DiskResult<T> {
+    let failed = |error| DiskError::new("rename in", partitions.shared().data_dir.path(), error);
+    outcome.unwrap_or_else(|error| Err(failed(std::io::Error::other(error))))
+}
+
+/// Renames those of the folders that there are and that are the topic's, synced; returns their new
+/// names. Goes on after an error and returns the first.
+fn rename_all(
+    partitions: &Partitions,
+    topic: TopicId,
+    dirs: &[PathBuf],
+) -> DiskResult<Vec<PathBuf>> {
+    let data_dir = &partitions.shared().data_dir;
+    let (disk, mut renamed, mut outcome) = (data_dir.disk(), Vec::new(), Ok(()));
     for dir in dirs {
-        match rename(shared, dir, DELETE_SUFFIX) {
+        let name = match read_topic_id(&**disk, dir) {
+            // Without an id it was not opened to the end, which nobody but this topic tried.
+            Ok(id) if id.is_none_or(|id| id == topic) => rename(&**disk, dir, DELETE_SUFFIX),
+            Ok(_) => continue,
+            Err(error) => Err(error),
+        };
+        match name {
             Ok(name) => renamed.extend(name),
-            Err(error) => tracing::error!(%error, "cannot rename a deleted folder"),
+            Err(error) => outcome = outcome.and(Err(error)),
         }
     }
-    if let Err(error) = shared.data_dir.disk().sync_dir(shared.data_dir.path()) {
-        tracing::error!(%error, "deleted folders may come back after a power cut");
-    }
-    renamed
+    // Also what an earlier attempt renamed.
+    disk.sync_dir(data_dir.path())?;
+    outcome.map(|()| renamed)
 }
 
 fn remove_later(shared: &Arc<Shared>, dirs: Vec<PathBuf>, delay_ms: i64) {
+    if dirs.is_empty() {
+        return;
+    }
     let disk = shared.data_dir.disk().clone();
     let stopping = shared.stopping.clone();
     shared.runtime.spawn(async move {
@@ -83,8 +135,7 @@ fn remove_later(shared: &Arc<Shared>, dirs: Vec<PathBuf>, delay_ms: i64) {
 }
 
 /// Gives a folder a name that says it is going, not synced; `None` when there is no such folder.
-fn rename(shared: &Shared, dir: &Path, suffix: &str) -> DiskResult<Option<PathBuf>> {
-    let disk = shared.data_dir.disk();
+fn rename(disk: &dyn Disk, dir: &Path, suffix: &str) -> DiskResult<Option<PathBuf>> {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let id = random::bytes::<16>()
         .map_err(|error| DiskError::new("name", dir, error))?
@@ -94,83 +145,85 @@ fn rename(shared: &Shared, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
     let kept = name.floor_char_boundary(FOLDER_NAME_BYTES_MAX - tail.len());
     let renamed = dir.with_file_name(format!("{}{tail}", name.get(..kept).unwrap_or_default()));
     match disk.rename(dir, &renamed) {
-        Ok(()) => {}
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error),
+        Ok(()) => Ok(Some(renamed)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(Some(renamed))
 }
 
 /// Brings the folders into line with the metadata at start: finishes deletions, sets aside what no
-/// topic knows. Blocks.
-pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<()> {
+/// topic knows. Blocks. Returns the deleted topics of which nothing is left, neither a folder under
+/// their name nor an offset in a checkpoint.
+pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>> {
     let shared = partitions.shared();
     let (disk, root) = (shared.data_dir.disk(), shared.data_dir.path());
-    let mut names_changed = false;
-    for entry in disk.list(root)? {
-        if entry.kind != EntryKind::Dir {
-            continue;
-        }
+    let (mut renamed, mut names_changed) = (Vec::new(), false);
+    for entry in disk.list(root)?.into_iter().filter(|entry| entry.kind == EntryKind::Dir) {
         let path = root.join(&entry.name);
         if entry.name.ends_with(DELETE_SUFFIX) {
-            disk.remove_dir_all(&path)?;
+            renamed.push(path);
             continue;
         }
         let Some((topic, index)) = parse_folder(&entry.name) else { continue };
         if topic == METADATA_TOPIC {
             continue;
         }
-        match whose(image, topic, index, &**disk, &path)? {
-            Whose::Known => continue,
-            Whose::Nobodys => {}
-            Whose::Anothers { expected, found } => {
+        match fate(image, topic, index, read_topic_id(&**disk, &path)?) {
+            Fate::Kept => continue,
+            Fate::Refused { expected, found } => {
                 tracing::error!(folder = %path.display(), %expected, %found,
                     "partition.metadata names another topic id than the metadata log: the partition \
                      is refused. Put the expected id into that file if the records are this topic's, \
                      or move the folder away");
                 continue;
             }
-        }
-        if image.deleted().values().any(|deleted| &**deleted == topic) {
-            if let Some(renamed) = rename(shared, &path, DELETE_SUFFIX)? {
-                disk.remove_dir_all(&renamed)?;
+            Fate::Deleted => renamed.extend(rename(&**disk, &path, DELETE_SUFFIX)?),
+            Fate::Stray => {
+                if let Some(renamed) = rename(&**disk, &path, STRAY_SUFFIX)? {
+                    tracing::warn!(folder = %renamed.display(),
+                        "set aside: no topic knows this folder");
+                }
             }
-        } else if let Some(renamed) = rename(shared, &path, STRAY_SUFFIX)? {
-            tracing::warn!(folder = %renamed.display(), "set aside: no topic knows this folder");
         }
         names_changed = true;
     }
-    if names_changed { disk.sync_dir(root) } else { Ok(()) }
+    if names_changed {
+        disk.sync_dir(root)?;
+    }
+    renamed.iter().try_for_each(|dir| disk.remove_dir_all(dir))?;
+    if !image.deleted().is_empty() {
+        checkpoints::write_all(partitions)?;
+    }
+    Ok(image.deleted().keys().copied().collect())
 }
 
-/// Whose partition a folder holds.
-enum Whose {
-    /// A topic's that there is.
-    Known,
-    /// A topic's that there is no more, or never was.
-    Nobodys,
-    /// The name is that of a topic that there is, the id that of no other.
-    Anothers { expected: TopicId, found: TopicId },
+/// What becomes of a folder at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is a topic's that there is.
+    Kept,
+    /// It stays where it is, though the id is neither that of the topic of its name nor of a deleted one.
+    Refused {
+        expected: TopicId,
+        found: TopicId,
+    },
+    Deleted,
+    Stray,
 }
 
-fn whose(
-    image: &Image,
-    topic: &str,
-    index: i32,
-    disk: &dyn Disk,
-    path: &Path,
-) -> DiskResult<Whose> {
-    let Some(topic) = image.topic(topic).filter(|topic| topic.has_partition(index)) else {
-        return Ok(Whose::Nobodys);
-    };
-    let expected = topic.id;
-    Ok(match read_topic_id(disk, path)? {
-        // Without an id the folder is of a creation that was cut short: opening it writes the file.
-        None => Whose::Known,
-        Some(found) if found == expected => Whose::Known,
-        Some(found) if image.deleted().contains_key(&found) => Whose::Nobodys,
-        Some(found) => Whose::Anothers { expected, found },
-    })
+/// By the id in the folder. Without one it is of a log whose creation was cut short, and goes by its
+/// name: opening it writes the id.
+fn fate(image: &Image, topic: &str, index: i32, id: Option<TopicId>) -> Fate {
+    let is_gone =
+        |(gone, name): (&TopicId, &Arc<str>)| &**name == topic && id.is_none_or(|id| id == *gone);
+    let known = image.topic(topic).filter(|topic| topic.has_partition(index));
+    match (known, id) {
+        (Some(_), None) => Fate::Kept,
+        (Some(topic), Some(id)) if id == topic.id => Fate::Kept,
+        _ if image.deleted().iter().any(is_gone) => Fate::Deleted,
+        (Some(topic), Some(found)) => Fate::Refused { expected: topic.id, found },
+        (None, _) => Fate::Stray,
+    }
 }
 
 /// Topic and partition of a folder `topic-partition`.

@@ -116,6 +116,10 @@ impl Owner {
         point: &FlushPoint,
         outcome: Result<(), DiskError>,
     ) {
+        if !self.log.has_issued(point) {
+            // The log was closed and opened again meanwhile.
+            return;
+        }
         self.flushing.asked = false;
         if let Err(error) = outcome {
             if error.is_retriable() {

@@ -48,14 +48,11 @@ fn open_log(partition: &Partition) -> Result<Log, LogError> {
         topic_id: partition.topic_id,
     };
     let config = shared.log_config(&partition.config());
-    let hint = if partition.was_opened() {
-        partition.reopen_hint()
-    } else {
-        shared.hints.of(&partition.name())
-    };
+    let hint =
+        if partition.was_opened() { partition.reopen_hint() } else { shared.hints.of(partition) };
     let disk = shared.data_dir.disk().clone();
     let (log, report) = Log::open(disk, &partition.dir(), identity, config, hint, clock::now_ms())?;
-    partition.tell_recovery(&report, shared.hints.high_watermark(&partition.name()));
+    partition.tell_recovery(&report, shared.hints.high_watermark(partition));
     Ok(log)
 }
 
@@ -68,7 +65,7 @@ fn lead(partition: &Partition, log: &Log) -> Result<Replica, AppendError> {
         log_end_offset: Offset(log.log_end_offset()),
         first_unstable_offset: log.first_unstable_offset().map(Offset),
     };
-    let high_watermark = Offset(shared.hints.high_watermark(&partition.name()));
+    let high_watermark = Offset(shared.hints.high_watermark(partition));
     let mut replica = Replica::new(shared.node, rules(&config), position, high_watermark);
     let all = BTreeSet::from([shared.node]);
     let assignment = Assignment { replicas: all.clone(), isr: all, partition_epoch: 0 };

@@ -48,6 +48,8 @@ pub(super) enum Command {
     Configure,
     /// Raise the log start to the offset; -1 is the HW (DeleteRecords).
     DeleteRecords(i64, oneshot::Sender<Result<i64, AppendError>>),
+    /// Go on in a new segment.
+    Roll(oneshot::Sender<Result<(), AppendError>>),
     /// Nothing: the log is open once this is answered.
     Open(oneshot::Sender<Result<(), AppendError>>),
     /// Sync, close the log for good, answer.
@@ -60,7 +62,7 @@ impl Command {
     /// Whether a log that was closed is opened again for this: not to be told of its past.
     pub(super) fn opens(&self) -> bool {
         match self {
-            Self::Append(_) | Self::DeleteRecords(..) | Self::Open(_) => true,
+            Self::Append(_) | Self::DeleteRecords(..) | Self::Roll(_) | Self::Open(_) => true,
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
             | Self::FlushDropped
@@ -79,7 +81,7 @@ impl Command {
         match self {
             Self::Append(append) => drop(append.reply.send(Err(error.clone()))),
             Self::DeleteRecords(_, reply) => drop(reply.send(Err(error.clone()))),
-            Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
+            Self::Roll(reply) | Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
                 drop(reply.send(Err(error.clone())));
             }
             Self::HighWatermarkFree(_)
@@ -190,6 +192,10 @@ impl Owner {
             Command::Configure => self.configure(partition),
             Command::DeleteRecords(offset, reply) => {
                 drop(reply.send(self.delete_records(partition, offset)));
+            }
+            Command::Roll(reply) => {
+                let rolled = self.log.roll(clock::now_ms());
+                drop(reply.send(rolled.map_err(AppendError::from)));
             }
             Command::Open(reply) => drop(reply.send(Ok(()))),
             Command::Stop(reply) => {

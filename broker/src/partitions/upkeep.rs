@@ -54,7 +54,7 @@ impl Owner {
         self.log.set_config(partition.shared.log_config(&config));
     }
 
-    /// Raises the log start to `offset`, or to the HW for -1 (case B28).
+    /// Raises the log start to `offset`, or to the HW for -1.
     pub(super) fn delete_records(
         &mut self,
         partition: &Arc<Partition>,

@@ -109,7 +109,7 @@ impl LogReader {
         Arc::clone(&self.shared.load().epochs)
     }
 
-    /// Where `epoch` ends in this log; see [`LeaderEpochs::end_offset_for`] (case B66).
+    /// Where `epoch` ends in this log; see [`LeaderEpochs::end_offset_for`].
     #[must_use]
     pub fn end_offset_for_epoch(&self, epoch: LeaderEpoch) -> Option<EpochEnd> {
         let view = self.shared.load();

@@ -31,7 +31,7 @@ impl Log {
     /// many (`retention.bytes`) or below the log start. The log start moves with them.
     ///
     /// A segment's age is `now_ms` less its greatest record timestamp, or less the time of its last
-    /// write when no record has one (case B79). An active segment that is due is rolled first; the
+    /// write when no record has one. An active segment that is due is rolled first; the
     /// last, empty one stays. Source: UnifiedLog.deleteOldSegments. Errors: `StorageFull`,
     /// `Storage`.
     pub fn apply_retention(

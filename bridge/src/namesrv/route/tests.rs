@@ -42,7 +42,7 @@ async fn a_route_is_one_broker_with_all_queues() {
     );
 }
 
-/// Clients of one group must see one list of queues, whatever their version.
+/// Pitfall 11: clients of one group must see one list of queues, whatever their version.
 #[tokio::test]
 async fn every_version_sees_the_same_queues() {
     let backend = FakeBackend::new();

@@ -326,7 +326,7 @@ async fn the_heartbeats_subscription_filters() {
     assert_eq!(answer.remark, Some(format!("the consumer's subscription not exist{faq}")));
 }
 
-/// Case B91: SQL92 is never taken for "everything".
+/// Pitfall 16, case B91: SQL92 is never taken for "everything".
 #[tokio::test]
 async fn an_sql_subscription_is_refused() {
     let backend = backend();

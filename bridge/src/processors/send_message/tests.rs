@@ -460,7 +460,7 @@ fn message(body: &[u8], properties: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The server caps the attempts, whatever the client counts.
+/// Pitfall 29: the server caps the attempts, whatever the client counts.
 #[tokio::test]
 async fn what_came_back_too_often_goes_to_the_dead_letters() {
     let backend = FakeBackend::new();

@@ -145,6 +145,7 @@ fn without_a_keys_property_the_record_key_is_not_shown_for_one() {
     assert_eq!(properties_of(&message), map([("a", "b")]));
 }
 
+/// Pitfall 13.
 /// What drives a client is dropped of a Kafka producer's headers, and even of one who adds
 /// `__rmq`; in the bridge's own topics it is what the bridge wrote.
 #[test]
@@ -452,6 +453,7 @@ proptest! {
         prop_assert_eq!(message.body, &body[..]);
     }
 
+    /// Pitfall 14.
     #[test]
     fn long_properties_never_fail(
         headers in proptest::collection::vec((1..40_usize, 0..9000_usize), 0..40),

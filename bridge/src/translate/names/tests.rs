@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What Kafka cannot say is spelt out.
+/// Pitfall 10.
 #[test]
 fn names_are_stored_as_the_table_says() {
     for (name, stored) in [

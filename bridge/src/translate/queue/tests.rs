@@ -15,7 +15,7 @@ fn addresses_end_at_40_bits_of_offset_and_23_of_number() {
     assert_eq!(PseudoAddress::from_physical(-1), None);
 }
 
-/// The host is an address in numbers, and the place needs no topic.
+/// Pitfalls 8 and 9.
 #[test]
 fn ids_are_those_of_the_original() {
     for row in rows("5.5.0/ids.tsv") {

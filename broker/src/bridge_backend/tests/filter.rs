@@ -54,7 +54,7 @@ async fn filled(end: i64) -> TestNode {
     node
 }
 
-/// Case B89: as the consume queue's filter, by hash, whoever wrote the records.
+/// Pitfall 15, cases B89: as the consume queue's filter, by hash, whoever wrote the records.
 async fn assert_filters(client: &RemotingClient, end: i64) {
     for tag in ["rare", "common", "étiquette-標籤"] {
         let seen = pull_through(client, "t", 0, &[("subscription", tag)]).await;

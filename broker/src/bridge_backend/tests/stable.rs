@@ -36,7 +36,7 @@ async fn node() -> TestNode {
     node
 }
 
-/// Cases B37, B128: no hole is an illegal offset, wherever a client begins.
+/// Cases B37, B128; pitfalls 3 and 6: no hole is an illegal offset, wherever a client begins.
 #[tokio::test(flavor = "multi_thread")]
 async fn pulls_pass_markers_and_aborted_data_without_a_correction() {
     let node = node().await;
@@ -55,7 +55,7 @@ async fn pulls_pass_markers_and_aborted_data_without_a_correction() {
     node.stop().await;
 }
 
-/// Cases B35, B37.
+/// Cases B35, B37; pitfall 3.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_at_or_above_the_stable_offset_is_shown() {
     let node = node().await;
@@ -76,7 +76,7 @@ async fn nothing_at_or_above_the_stable_offset_is_shown() {
     node.stop().await;
 }
 
-/// A long poll that waited for the high watermark would sleep on.
+/// Pitfall 3: a long poll that waited for the high watermark would sleep on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_pull_wakes_when_only_the_stable_offset_moves() {
     for (outcome, expected) in
@@ -112,7 +112,7 @@ async fn a_held_pull_passes_a_marker_and_tells_so_when_its_time_is_up() {
     node.stop().await;
 }
 
-/// Cases B128, B133: what lies behind the last message is no lag.
+/// Cases B128, B133; pitfall 7: what lies behind the last message is no lag.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_that_read_all_has_no_lag_before_a_trailing_marker() {
     let node = node().await;

@@ -123,7 +123,7 @@ async fn tombstones_follow_the_cleanup_policy() {
     node.stop().await;
 }
 
-/// First sends and Kafka's first look, all at once, make one topic with one number of
+/// Pitfall 27: first sends and Kafka's first look, all at once, make one topic with one number of
 /// partitions, whichever door was first.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_doors_at_once_make_one_topic() {

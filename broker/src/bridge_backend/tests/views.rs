@@ -60,7 +60,7 @@ async fn a_pull_may_begin_at_any_record_of_a_large_batch() {
     node.stop().await;
 }
 
-/// A batch is decoded once, however many pulls it takes to get through it.
+/// Pitfall 5: a batch is decoded once, however many pulls it takes to get through it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_batch_is_decoded_once_for_all_its_pulls() {
     let node = TestNode::start(&["message.max.bytes=4000000"]).await;

@@ -95,7 +95,7 @@ async fn a_connection_holds_so_many_pulls_and_no_more() {
     node.stop().await;
 }
 
-/// A pull that waits goes with its connection.
+/// Pitfall 31: a pull that waits goes with its connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn held_pulls_end_with_their_connection() {
     let node = TestNode::start(&[]).await;
@@ -110,7 +110,7 @@ async fn held_pulls_end_with_their_connection() {
     let mut client = RemotingSocket::connect(address).await;
     hold(&mut client, &dispatcher, 1).await;
     node.node.delete_topic(id).await.expect("deleted");
-    assert!(client.receive().await.is_some(), "the topic is gone");
+    assert!(client.receive().await.is_some(), "pitfall 31: the topic is gone");
     node.stop().await;
 }
 

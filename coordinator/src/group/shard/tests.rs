@@ -178,7 +178,7 @@ mod expiry {
         assert_eq!(bench.positions("ever"), ["t-0@5"]);
     }
 
-    /// Expiry would have them read their history again.
+    /// Pitfall 18.
     #[test]
     fn positions_of_rocketmq_groups_do_not_expire() {
         let mut bench = Bench::new();

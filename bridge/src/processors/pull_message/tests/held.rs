@@ -136,7 +136,7 @@ async fn what_was_scanned_in_vain_need_not_be_scanned_again() {
     assert_eq!(answer.ext_fields.get("maxOffset"), Some("20"));
 }
 
-/// An abort marker alone moves the stable end.
+/// Pitfall 3: an abort marker alone moves the stable end.
 #[tokio::test(start_paused = true)]
 async fn a_marker_moves_a_held_pull_on() {
     let backend = backend();

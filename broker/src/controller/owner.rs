@@ -1,0 +1,128 @@
+//! The owner of the metadata log: the only one that writes it and changes the image.
+//!
+//! It is a task of its own and takes one change after the other. Whoever asked may go away
+//! meanwhile: what was begun is finished, so that the log never says what the image does not.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{mpsc, oneshot};
+
+use super::image::{Change, Image};
+use super::log::MetadataLog;
+use super::record::MetadataRecord;
+use super::{ControllerError, ProducerIds};
+use crate::partitions::Partitions;
+
+/// Ids given out with one write of the metadata log (Kafka's `ProducerIdsBlock`).
+const PRODUCER_IDS_BLOCK: i64 = 1000;
+
+/// What the owner can be asked to do.
+pub(super) enum Command {
+    /// Decide on the newest image, write what was decided, make it the image, answer.
+    Change(Decide),
+    /// Give out a producer id.
+    ProducerId(oneshot::Sender<Result<i64, ControllerError>>),
+}
+
+/// Decides a change; `None` when nothing has to be written, which is answered already.
+pub(super) type Decide = Box<dyn FnOnce(&Image) -> Option<Decided> + Send>;
+
+/// A change to be written.
+pub(super) struct Decided {
+    records: Vec<MetadataRecord>,
+    answer: Box<dyn FnOnce(Result<(), ControllerError>) + Send>,
+}
+
+/// Asks for what `decide` returns: records to write, and the answer once they are written.
+pub(super) fn change<T: Send + 'static>(
+    decide: impl FnOnce(&Image) -> Result<(Vec<MetadataRecord>, T), ControllerError> + Send + 'static,
+    reply: oneshot::Sender<Result<T, ControllerError>>,
+) -> Command {
+    Command::Change(Box::new(move |image| match decide(image) {
+        Ok((records, answer)) if !records.is_empty() => {
+            let answer = Box::new(move |written: Result<(), ControllerError>| {
+                // Nobody may wait any more.
+                drop(reply.send(written.map(|()| answer)));
+            });
+            Some(Decided { records, answer })
+        }
+        decided => {
+            drop(reply.send(decided.map(|(_, answer)| answer)));
+            None
+        }
+    }))
+}
+
+/// See the module.
+pub(super) struct Owner {
+    log: MetadataLog,
+    image: Arc<ArcSwap<Image>>,
+    partitions: Arc<Partitions>,
+    producer_ids: ProducerIds,
+}
+
+impl Owner {
+    pub(super) fn new(
+        log: MetadataLog,
+        image: Arc<ArcSwap<Image>>,
+        partitions: Arc<Partitions>,
+    ) -> Self {
+        Self { log, image, partitions, producer_ids: ProducerIds { first: 0, end: 0 } }
+    }
+
+    /// Works until nobody can ask any more.
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        while let Some(command) = commands.recv().await {
+            match command {
+                Command::Change(decide) => {
+                    let decided = decide(&self.image.load());
+                    if let Some(decided) = decided {
+                        (decided.answer)(self.write(decided.records).await);
+                    }
+                }
+                Command::ProducerId(reply) => drop(reply.send(self.next_producer_id().await)),
+            }
+        }
+    }
+
+    /// Writes `records`, synced, and makes them part of the image.
+    async fn write(&self, records: Vec<MetadataRecord>) -> Result<(), ControllerError> {
+        let mut image = (**self.image.load()).clone();
+        let mut changes = Vec::with_capacity(records.len());
+        for record in &records {
+            let change = image.apply(record.clone());
+            changes
+                .push(change.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?);
+        }
+        let written = self.log.append(&records).await;
+        written.map_err(|error| ControllerError::NotWritable(error.to_string()))?;
+        // Partitions first: whoever finds a topic in the image must find its partitions.
+        let image = Arc::new(image);
+        for change in changes {
+            match change {
+                Change::TopicPut(topic) => self.partitions.put_topic(&topic),
+                Change::AllTopics => {
+                    image.topics().for_each(|topic| self.partitions.put_topic(topic));
+                }
+                Change::TopicGone(_) | Change::Other => {}
+            }
+        }
+        self.image.store(image);
+        Ok(())
+    }
+
+    async fn next_producer_id(&mut self) -> Result<i64, ControllerError> {
+        if self.producer_ids.first == self.producer_ids.end {
+            let first = self.image.load().next_producer_id();
+            let end = first.checked_add(PRODUCER_IDS_BLOCK).ok_or_else(|| {
+                ControllerError::LimitReached("no producer ids are left".to_owned())
+            })?;
+            self.write(vec![MetadataRecord::NextProducerId(end)]).await?;
+            self.producer_ids = ProducerIds { first, end };
+        }
+        let id = self.producer_ids.first;
+        self.producer_ids.first += 1;
+        Ok(id)
+    }
+}
