@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Both install what they lack (Debian, root).
 # `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures,
 # `make bench-scale KAFKA_PEER=HOST:PORT` many partitions, connections and groups.
-.PHONY: setup test lint demo bench bench-scale
+.PHONY: setup test lint sim demo bench bench-scale
 setup:
 	@scripts/setup
 
@@ -12,6 +12,11 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo check -p duolog-log-core -p duolog-coordinator --no-default-features
+
+# Seeds of the replication simulator; the first that breaks a promise ends it. SIM='--first 0 --seeds 100000'.
+SIM ?= --seeds 100000
+sim:
+	cargo run --release -q -p duolog-sim -- $(SIM)
 
 demo: setup
 	@scripts/demo
