@@ -18,6 +18,7 @@ pub mod bridge_backend;
 pub mod explain;
 pub mod serve;
 pub mod server;
+pub mod sim;
 
 pub mod clock;
 pub mod instruments;

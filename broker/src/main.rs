@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use duolog_broker::config::Config;
 use duolog_broker::config::args::{Cli, Command, ServeArgs};
-use duolog_broker::{explain, serve};
+use duolog_broker::{explain, serve, sim};
 use tracing_subscriber::EnvFilter;
 
 /// A request makes some thirty small allocations and one of 8 KiB, often freed by another thread. The
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Explain(args)) => printed(explain::run(&args)),
+        Some(Command::Sim(args)) => sim::run(&args),
         Some(Command::Serve(args)) => run(&args),
         None => run(&cli.serve),
     };

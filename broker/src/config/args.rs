@@ -23,6 +23,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Explain how the two protocols meet.
     Explain(ExplainArgs),
+    /// Simulate replicas of a partition and the faults they survive.
+    Sim(SimArgs),
 }
 
 /// Options of `duolog serve`.
@@ -67,4 +69,46 @@ pub struct ExplainArgs {
 pub enum Subject {
     /// What becomes of each field and concept of one protocol in the other.
     Mapping,
+}
+
+/// Options of `duolog sim`.
+#[derive(Debug, Args)]
+pub struct SimArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SimCommand,
+}
+
+/// What `duolog sim` can do.
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// Run one seed, or a case from the course, and print what happened.
+    Replay(ReplayArgs),
+}
+
+/// Options of `duolog sim replay`.
+#[derive(Debug, Default, Args)]
+pub struct ReplayArgs {
+    /// The seed: everything in the run follows from it.
+    #[arg(required_unless_present = "case", conflicts_with = "case")]
+    pub seed: Option<u64>,
+    /// A scripted case instead.
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<Case>,
+    /// Plant a fault into the rules: truncate-to-hw, shrink-at-once, ack-after-newer-epoch, growth-at-once, forget-epochs.
+    #[arg(long, value_name = "FAULT", conflicts_with = "case")]
+    pub plant: Option<String>,
+    /// Print every event, fetches too.
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A scripted case of `duolog sim replay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Case {
+    /// m5 to m7 are acknowledged and lost, or not: acks=1, acks=all, high watermarks and leader epochs.
+    HwTruncation,
 }
