@@ -90,6 +90,10 @@ impl LeaderEpochs {
 
     /// As [`Self::end_offset_for`], in the log of a leader whose epoch began at `current`, whether or not it has written
     /// since: its epoch ends at the log end, and every earlier one ended at or below its start.
+    ///
+    /// An epoch before the first entry ends there at the latest: its records were deleted here, or a power cut brought
+    /// some of them back after their entry was dropped. `None` for an epoch from the future, and for none at all.
+    /// Source: LeaderEpochFileCache.endOffsetFor.
     #[must_use]
     pub fn end_offset_for_leader(
         &self,
@@ -100,12 +104,14 @@ impl LeaderEpochs {
         if epoch == current.epoch {
             return Some(EpochEnd { epoch, end_offset: log_end_offset });
         }
-        let written = self.entries.iter().rev().find(|entry| entry.epoch < current.epoch)?;
-        if epoch < written.epoch {
-            return self.end_offset_for(epoch, log_end_offset);
+        if epoch > current.epoch || epoch < LeaderEpoch(0) {
+            return None;
         }
-        let end_offset = current.start_offset;
-        (epoch < current.epoch).then_some(EpochEnd { epoch: written.epoch, end_offset })
+        let known = self.entries.iter().filter(|entry| entry.epoch < current.epoch);
+        let next = known.clone().find(|entry| entry.epoch > epoch).unwrap_or(&current);
+        let found = known.take_while(|entry| entry.epoch <= epoch).last();
+        let found = found.map_or(epoch, |entry| entry.epoch);
+        Some(EpochEnd { epoch: found, end_offset: next.start_offset })
     }
 
     /// Drops what a truncation of the log to `log_end_offset` (exclusive) removed; returns whether anything went.

@@ -194,7 +194,7 @@ fn a_fetch_is_answered_with_records_or_with_where_the_logs_part() {
         (10, Some(2), diverging(1, 10)),
         (26, Some(5), diverging(5, 25)),
         (22, Some(4), diverging(3, 20)),
-        (10, Some(0), out_of_range),
+        (10, Some(0), diverging(0, 0)),
         (25, Some(6), out_of_range),
         (0, None, records(0)),
         (26, None, out_of_range),
@@ -230,6 +230,21 @@ fn a_new_leader_ends_earlier_epochs_before_it_writes() {
     assert_eq!(partition.answer_fetch(&question, &epochs, 1), Ok(diverging(3, 20)));
 }
 
+/// Its records may be back after a power cut while its entry is not: a follower that copied them goes on.
+#[test]
+fn an_epoch_before_the_first_known_ends_where_that_begins() {
+    let (mut partition, _) = leader_of_epoch_5();
+    let epochs = epochs(&[(3, 10), (5, 20)]);
+    let ask = |offset| FetchQuestion {
+        leader_epoch: LeaderEpoch(5),
+        last_fetched_epoch: Some(LeaderEpoch(1)),
+        ..question(2, offset)
+    };
+    let answer = partition.answer_fetch(&ask(8), &epochs, 1).unwrap();
+    assert!(matches!(answer, FetchAnswer::Records { .. }), "{answer:?}");
+    assert_eq!(partition.answer_fetch(&ask(12), &epochs, 1), Ok(diverging(1, 10)));
+}
+
 /// Cases B63, B66: past, present, missing and future epochs, fenced both ways.
 #[test]
 fn the_end_of_an_epoch_is_told_to_who_knows_this_leader() {
@@ -242,7 +257,7 @@ fn the_end_of_an_epoch_is_told_to_who_knows_this_leader() {
     };
     let rows = [
         (-1, None),
-        (0, None),
+        (0, Some((0, 0))),
         (1, Some((1, 10))),
         (2, Some((1, 10))),
         (3, Some((3, 20))),
