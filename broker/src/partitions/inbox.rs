@@ -171,7 +171,7 @@ impl Partition {
         drop(self.place(command));
     }
 
-    /// Puts `command` into the inbox; returns the work on it if nobody is at it.
+    /// Puts `command` into the inbox; returns the work on it if nobody is at it and the log is open.
     pub(super) fn place(self: &Arc<Self>, command: Command) -> Option<Work> {
         let mut state = self.inbox.0.lock();
         if matches!(state.owner, OwnerPlace::Gone) {
@@ -199,7 +199,11 @@ impl Partition {
                 None
             }
         };
-        Some(Work { partition: Some(self.clone()), owner })
+        drop(state);
+        let work = Work { partition: Some(self.clone()), owner };
+        // Opening the log is a task's, and begins at once: before the caller goes on with the work,
+        // others on its thread may wait for the log to be open.
+        work.owner.is_some().then_some(work)
     }
 
     /// Refuses all that waits, and leaves the partition as `place` says.

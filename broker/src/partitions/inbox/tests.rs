@@ -8,7 +8,7 @@ use duolog_log_core::replication::partition::Acks;
 
 use super::*;
 use crate::partitions::append::{Flush, Payload};
-use crate::testing::served::{TestNode, eventually};
+use crate::testing::served::{LIMIT, TestNode, eventually};
 
 /// A node of one thread, on which a task goes on only while the test waits.
 async fn opened() -> (TestNode, Arc<Partition>) {
@@ -82,4 +82,15 @@ async fn a_gate_holds_a_task_and_not_the_thread_of_the_append() {
     assert_eq!(answer.await.expect("answered").expect("appended").base_offset, 0);
     assert_eq!(late.await.expect("answered").expect("appended").base_offset, 1);
     assert_eq!(record_counts(&partition).await, [1, 1], "two rounds");
+}
+
+#[tokio::test]
+async fn a_closed_log_is_opened_though_its_append_is_only_placed() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    let placed = place(&partition, "a");
+    // As a request behind it on the same connection waits, which holds up what would begin it.
+    tokio::time::timeout(LIMIT, partition.opened()).await.expect("it is opened meanwhile");
+    assert_eq!(placed.begin().await.expect("answered").expect("appended").base_offset, 0);
 }
