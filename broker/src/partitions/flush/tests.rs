@@ -49,7 +49,7 @@ async fn a_full_disk_at_a_flush_ends_nothing() {
     // The append itself is written, the index entry with which its flush begins is not.
     node.disk.fail_operation(node.disk.operations() + 1, Fault::Full);
     append(&partition, batch(&["b"]), Flush::Now).await.expect("appended");
-    append(&partition, batch(&["c"]), Flush::Topic).await.expect("the partition takes writes");
+    append(&partition, batch(&["c"]), Flush::Now).await.expect("the partition takes writes");
     eventually("all are on disk", || partition.synced() == 3).await;
     node.stop().await;
 }

@@ -246,13 +246,14 @@ impl Recovery {
     ) -> Result<(Segments, Segments), LogError> {
         let mut trusted: Vec<Arc<Segment>> = Vec::with_capacity(scanned_from);
         let recovery_point = self.hint.recovery_point.unwrap_or(i64::MAX);
-        let mut end_offset = i64::MIN;
+        // Where the segment before ends; `None` when its last batch does not say it truly.
+        let mut end_offset: Option<i64> = None;
         for (index, segment) in segments.iter().enumerate() {
-            if segment.base_offset < end_offset {
+            if end_offset.is_some_and(|end| segment.base_offset < end) {
                 self.drop_segments(std::slice::from_ref(segment))?;
                 continue;
             }
-            if !trusted.is_empty() && !self.may_follow(segment.base_offset, end_offset) {
+            if end_offset.is_some_and(|end| !self.may_follow(segment.base_offset, end)) {
                 // A truncation was cut short: what follows the gap is the log's no more.
                 self.drop_segments(segments.get(index..).unwrap_or_default())?;
                 break;
@@ -263,7 +264,7 @@ impl Recovery {
             self.check_trusted(segment, &trusted)?;
             // All of it lies below the recovery point: what claims to end above is damaged.
             let claimed = segment.end_offset()?;
-            end_offset = if claimed <= recovery_point { claimed } else { segment.base_offset };
+            end_offset = (claimed <= recovery_point).then_some(claimed);
             trusted.push(Arc::clone(segment));
         }
         // All that followed was dropped: the log ends in a trusted segment.
