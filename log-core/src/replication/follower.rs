@@ -196,15 +196,16 @@ impl Partition {
 
     /// The leader's HW and log start, as told in a fetch answer: a follower's HW is the smaller of that and its LEO.
     ///
-    /// The log start follows at most to that HW, so that a follower deletes nothing that is not committed.
+    /// The log start follows at most to that HW, so that a follower deletes nothing that is not committed; and it
+    /// follows first, since what is left of an older epoch below the leader's start was never compared with its log.
     pub fn leader_told(&mut self, leader_high_watermark: Offset, leader_log_start: Offset) {
         let State::Follower(_) = self.state else { return };
         let to = leader_high_watermark.min(self.log.log_end_offset).max(self.high_watermark);
-        self.raise_high_watermark(to);
-        let to = leader_log_start.min(self.high_watermark);
-        if to > self.log.log_start_offset {
-            self.effects.push(Effect::RaiseLogStart { to });
+        let start = leader_log_start.min(to);
+        if start > self.log.log_start_offset {
+            self.effects.push(Effect::RaiseLogStart { to: start });
         }
+        self.raise_high_watermark(to);
     }
 
     /// The local log was cut to `log_end_offset` (exclusive); only a follower does that.

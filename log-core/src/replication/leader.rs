@@ -172,6 +172,12 @@ impl Partition {
             return Ok(out_of_range);
         }
         if let Some(last) = question.last_fetched_epoch {
+            let is_older = epochs.entries().first().is_some_and(|first| last < first.epoch);
+            if is_older && offset == log_start_offset {
+                // All that it has was deleted here, or never was here. Its producers would count what nobody committed,
+                // so it begins anew; Kafka lets it go on (seed 2 of the simulator).
+                return Ok(out_of_range);
+            }
             match self.end_offset_for(last, epochs)? {
                 None => return Ok(out_of_range),
                 Some(end) if end.epoch < last || end.end_offset < offset => {

@@ -245,6 +245,23 @@ fn an_epoch_before_the_first_known_ends_where_that_begins() {
     assert_eq!(partition.answer_fetch(&ask(12), &epochs, 1), Ok(diverging(1, 10)));
 }
 
+/// Nothing of such a log is in the leader's: its producers are not to count either.
+#[test]
+fn who_has_only_deleted_records_of_an_older_epoch_begins_anew() {
+    let (mut partition, _) = leader_of_epoch_5();
+    partition.log_start_moved(Offset(10));
+    let epochs = epochs(&[(3, 10), (5, 20)]);
+    let ask = |offset, last| FetchQuestion {
+        leader_epoch: LeaderEpoch(5),
+        last_fetched_epoch: Some(LeaderEpoch(last)),
+        ..question(2, offset)
+    };
+    let answer = partition.answer_fetch(&ask(10, 1), &epochs, 1).unwrap();
+    assert!(matches!(answer, FetchAnswer::OutOfRange { .. }), "{answer:?}");
+    let answer = partition.answer_fetch(&ask(10, 3), &epochs, 1).unwrap();
+    assert!(matches!(answer, FetchAnswer::Records { .. }), "{answer:?}");
+}
+
 /// Cases B63, B66: past, present, missing and future epochs, fenced both ways.
 #[test]
 fn the_end_of_an_epoch_is_told_to_who_knows_this_leader() {
