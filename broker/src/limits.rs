@@ -64,6 +64,10 @@ pub const FETCH_SESSION_EVICTION_MS: i64 = 120_000;
 /// waits of many together.
 pub const CLOSING_MAX: usize = 64;
 
+/// Threads for calls that wait for the disk: opening, deleting and closing logs, checkpoints. Each
+/// that was once busy keeps most of a MiB in the allocator; opening 10,000 logs asks for all of them.
+pub const BLOCKING_THREADS_MAX: usize = 16;
+
 /// Flush points that may wait for the flusher: one per partition at most.
 pub const FLUSHES_WAITING_MAX: usize = 65_536;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use duolog_broker::config::Config;
 use duolog_broker::config::args::{Cli, Command, ServeArgs};
-use duolog_broker::{explain, serve, sim};
+use duolog_broker::{explain, limits, serve, sim};
 use tracing_subscriber::EnvFilter;
 
 /// A request makes some thirty small allocations and one of 8 KiB, often freed by another thread. The
@@ -79,7 +79,10 @@ fn run(args: &ServeArgs) -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(log_filter()?).with_writer(std::io::stderr).init();
     let environment = std::env::vars().filter(|(name, _)| name != "DUOLOG_LOG");
     let config = Config::load(args, environment)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
+        .enable_all()
+        .build()?;
     runtime.block_on(serve::run(config))?;
     Ok(())
 }
