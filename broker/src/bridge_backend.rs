@@ -313,7 +313,8 @@ impl Backend for BridgeBackend {
         if !self.node.coordinators.exist() {
             return Ok(Vec::new());
         }
-        let event = Event::OffsetFetch(OffsetFetch { group: group.into(), topics: None });
+        let event =
+            Event::OffsetFetch(OffsetFetch { group: group.into(), member: None, topics: None });
         let topics = match self.node.coordinators.request(group, event).await {
             Ok(Response::OffsetFetch(topics)) => topics,
             Ok(_) => return Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),

@@ -171,6 +171,26 @@ impl Controller {
         .await
     }
 
+    /// Changes what is set for one Kafka group, which need not exist: all changes or none.
+    pub async fn alter_group_config(
+        &self,
+        name: &str,
+        changes: Vec<KeyChange>,
+    ) -> Result<(), ControllerError> {
+        let name = name.to_owned();
+        self.change(move |image| {
+            let scope = ConfigScope::Group;
+            let held = image.config(scope, &name).cloned().unwrap_or_default();
+            let values = change::group(image.values(), &held, &changes)?;
+            if values == held {
+                return Ok((Vec::new(), ()));
+            }
+            let values = Some(values).filter(|values| !values.is_empty());
+            Ok((vec![MetadataRecord::Config { scope, name, values }], ()))
+        })
+        .await
+    }
+
     /// Creates or changes a RocketMQ group's configuration.
     pub async fn put_subscription_group(
         &self,

@@ -14,6 +14,7 @@ mod shard;
 
 mod append;
 mod load;
+mod metadata;
 mod timer;
 
 mod kafka;

@@ -52,6 +52,27 @@ pub enum GroupError {
     /// The group is subscribed to the topic (KIP-496).
     #[error("the group is subscribed to the topic")]
     GroupSubscribedToTopic,
+    /// The request itself is wrong.
+    #[error("invalid request")]
+    InvalidRequest,
+    /// The member is in another epoch than it says: it must give all up and join anew (KIP-848).
+    #[error("the member epoch is fenced by the group coordinator")]
+    FencedMemberEpoch,
+    /// The member has gone on to a later epoch since (KIP-848).
+    #[error("the member epoch is stale")]
+    StaleMemberEpoch,
+    /// The static member that has this instance id is still there.
+    #[error("the instance id is still used by another member")]
+    UnreleasedInstanceId,
+    /// No such assignor on this server.
+    #[error("the assignor is not supported by the group coordinator")]
+    UnsupportedAssignor,
+    /// The regular expression cannot be read.
+    #[error("the regular expression is not valid")]
+    InvalidRegularExpression,
+    /// A member of the consumer protocol used an API version that is too old for it.
+    #[error("the version of the API is not supported for members of the consumer protocol")]
+    UnsupportedVersion,
     /// What would have to be stored is larger than the log takes, or a string too long to store.
     #[error("too large to store")]
     TooLarge,
@@ -64,6 +85,30 @@ pub enum GroupError {
     /// The group consumes in broadcast mode: its positions live at its clients.
     #[error("the group is broadcasting: its positions are kept by its clients")]
     BroadcastGroup,
+}
+
+/// A refusal that is told in words besides.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// Which one.
+    pub error: GroupError,
+    /// In words, as Kafka's where it has some.
+    pub text: String,
+}
+
+impl Refusal {
+    /// A refusal in these words.
+    #[must_use]
+    pub fn new(error: GroupError, text: impl Into<String>) -> Self {
+        Self { error, text: text.into() }
+    }
+}
+
+impl From<GroupError> for Refusal {
+    fn from(error: GroupError) -> Self {
+        Self { error, text: error.to_string() }
+    }
 }
 
 /// Why the log did not take a batch of records.

@@ -7,6 +7,7 @@
 pub mod config;
 pub mod event;
 pub mod image;
+pub mod metadata;
 pub mod response;
 
 mod context;

@@ -16,6 +16,9 @@ pub const TOMBSTONES_MAX: usize = 1_000;
 /// with `GroupMaxSizeReached`.
 pub const PENDING_MEMBERS_MAX: usize = 10_000;
 
+/// Bytes of a regular expression that a member of a consumer group subscribes to.
+pub const REGEX_BYTES_MAX: usize = 4_096;
+
 /// Bytes of one string in a stored record, as their lengths are written in 16 bits.
 pub const STRING_BYTES_MAX: usize = i16::MAX as usize;
 

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | 0, 1 | group, topic, partition | [`OffsetValue`] v0 to v4; written: key 1, value 4 (1: expires) |
 //! | 2 | group | [`GroupValue`] v0 to v4; written: v3 |
+//! | 3, 5 to 8, 16 | group, and more | parts of a consumer group: [`consumer`] |
 //! | [`FAMILY_KEY_VERSION`] | group | [`FamilyValue`] v0; ours, Kafka's tools skip it |
 //!
 //! A record without a value is a tombstone. Other key versions are left in the log and not read.
@@ -16,9 +17,11 @@ use bytes::Bytes;
 use duolog_log_core::ids::TopicId;
 
 use crate::shard::RecordBytes;
+use consumer::ConsumerFact;
 use reader::Reader;
 use writer::Writer;
 
+pub mod consumer;
 pub(crate) mod reader;
 mod writer;
 
@@ -45,6 +48,13 @@ pub enum Record {
         group: Arc<str>,
         /// `None`: no such group any more.
         value: Option<GroupValue>,
+    },
+    /// A part of a consumer group (KIP-848).
+    Consumer {
+        /// The group.
+        group: Arc<str>,
+        /// Which part, and what of it.
+        fact: ConsumerFact,
     },
     /// The family that a group belongs to, if not Kafka's.
     Family {
@@ -165,9 +175,10 @@ impl Record {
     #[must_use]
     pub fn group(&self) -> &Arc<str> {
         match self {
-            Self::Offset { group, .. } | Self::Group { group, .. } | Self::Family { group, .. } => {
-                group
-            }
+            Self::Offset { group, .. }
+            | Self::Group { group, .. }
+            | Self::Consumer { group, .. }
+            | Self::Family { group, .. } => group,
         }
     }
 
@@ -188,6 +199,7 @@ impl Record {
                 key.string("group", group)?;
                 value.as_ref().map(encode_group).transpose()?
             }
+            Self::Consumer { group, fact } => fact.encode(group, &mut key)?,
             Self::Family { group, value } => {
                 key.i16(FAMILY_KEY_VERSION);
                 key.string("group", group)?;
@@ -218,6 +230,11 @@ impl Record {
                 group: key.string("group")?,
                 value: value.map(decode_family).transpose()?,
             },
+            3 | 5..=8 | 16 => {
+                let group = key.string("group")?;
+                let fact = ConsumerFact::decode(version, &mut key, value)?;
+                return Ok(fact.map(|fact| Self::Consumer { group, fact }));
+            }
             _ => return Ok(None),
         };
         Ok(Some(record))

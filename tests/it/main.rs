@@ -3,6 +3,7 @@
 mod cli;
 mod compatibility;
 mod console;
+mod consumer_groups;
 mod crash;
 mod groups;
 mod kafka_schema;

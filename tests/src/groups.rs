@@ -23,6 +23,8 @@ pub enum Share {
     Average,
     /// RocketMQ's AVG_BY_CIRCLE: dealt in turn.
     Circle,
+    /// The consumer protocol (KIP-848): as many for each as Average, whichever.
+    Uniform,
     /// Kafka's range assignor with members in an order that only the coordinator knows: the sizes
     /// of Average.
     Range,
@@ -33,6 +35,7 @@ impl Share {
         match self {
             Self::Average => "strategy=AVG",
             Self::Circle => "strategy=CIRCLE",
+            Self::Uniform => "c.group.protocol=consumer",
             Self::Range => "c.heartbeat.interval.ms=300",
         }
     }
@@ -44,7 +47,9 @@ impl Share {
         let first = |member: i32| member * least + member.min(more);
         let of = |member: i32| match self {
             Self::Circle => all.clone().filter(|queue| queue % members == member).collect(),
-            Self::Average | Self::Range => (first(member)..first(member + 1)).collect(),
+            Self::Average | Self::Range | Self::Uniform => {
+                (first(member)..first(member + 1)).collect()
+            }
         };
         (0..members).map(of).collect()
     }
@@ -52,6 +57,17 @@ impl Share {
     fn check(self, found: &[BTreeSet<i32>]) -> anyhow::Result<()> {
         let mut expected = self.expected(i32::try_from(found.len())?);
         let mut found = found.to_vec();
+        if self == Self::Uniform {
+            let sizes = |of: &[BTreeSet<i32>]| {
+                let mut sizes: Vec<usize> = of.iter().map(BTreeSet::len).collect();
+                sizes.sort_unstable();
+                sizes
+            };
+            let all: BTreeSet<i32> = found.iter().flatten().copied().collect();
+            let fits = sizes(&found) == sizes(&expected) && all.len() == PARTITIONS as usize;
+            ensure!(fits, "assigned {found:?}");
+            return Ok(());
+        }
         if self == Self::Range {
             expected.sort();
             found.sort();
@@ -70,7 +86,7 @@ pub fn join_and_leave(
     topic: &str,
     share: Share,
 ) -> anyhow::Result<()> {
-    let kafka = share == Share::Range;
+    let kafka = matches!(share, Share::Range | Share::Uniform);
     let topics = if kafka { "topics" } else { "topic" };
     let writer = drivers.first_mut().context("a driver")?;
     writer.call(&format!("producer id={topic}"))?;

@@ -116,6 +116,13 @@ pub(super) fn of_group(group: &str, error: &GroupError) -> BackendError {
         | GroupError::FencedInstanceId
         | GroupError::NonEmptyGroup
         | GroupError::GroupIdNotFound
+        | GroupError::InvalidRequest
+        | GroupError::FencedMemberEpoch
+        | GroupError::StaleMemberEpoch
+        | GroupError::UnreleasedInstanceId
+        | GroupError::UnsupportedAssignor
+        | GroupError::InvalidRegularExpression
+        | GroupError::UnsupportedVersion
         | GroupError::GroupSubscribedToTopic => {
             BackendError::CoordinatorNotReady { group: group.to_owned() }
         }

@@ -52,6 +52,60 @@ pub fn topic(
     Ok(after)
 }
 
+/// The bounds that the node sets to a group's own values.
+const GROUP_BOUNDS: [(&str, &str, &str); 3] = [
+    (
+        "consumer.assignment.interval.ms",
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
+    ),
+    (
+        "consumer.heartbeat.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+    ),
+    (
+        "consumer.session.timeout.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+    ),
+];
+
+/// The overrides of a group after `changes`, all of them; `values` are the node's, for bounds.
+///
+/// Source: `GroupConfig.validate`.
+pub fn group(
+    values: &Values,
+    overrides: &Overrides,
+    changes: &[KeyChange],
+) -> Result<Overrides, ChangeError> {
+    let mut after = overrides.clone();
+    for (name, change) in changes {
+        let key = key::group_key(name);
+        let default = || key.and_then(|key| topic::default_value(values, key));
+        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
+        let (Some(value), false) = (after.get(name), *change == Change::Delete) else { continue };
+        let Some(key) = key else {
+            return Err(ChangeError::InvalidConfig(format!("Unknown group config name: {name}")));
+        };
+        key.check_named(value).map_err(ChangeError::InvalidConfig)?;
+    }
+    let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<i64>().ok());
+    for (name, min, max) in GROUP_BOUNDS {
+        let Some(value) = number(after.get(name).map(String::as_str)) else { continue };
+        let (least, most) = (number(values.text(min)), number(values.text(max)));
+        let broken = if least.is_some_and(|least| value < least) {
+            format!("{name} must be greater than or equal to {min}")
+        } else if most.is_some_and(|most| value > most) {
+            format!("{name} must be less than or equal to {max}")
+        } else {
+            continue;
+        };
+        return Err(ChangeError::InvalidConfig(broken));
+    }
+    Ok(after)
+}
+
 /// The dynamic values of one node or of all after `changes`, all of them; `values` are those in
 /// force.
 ///

@@ -17,6 +17,8 @@ pub enum Origin {
     StaticBroker = 4,
     /// Nobody set it.
     Default = 5,
+    /// The group's own override.
+    Group = 8,
 }
 
 /// A key that also says something about an entry's value, the strongest first.
@@ -61,7 +63,14 @@ pub struct Layers<'a> {
 impl Layers<'_> {
     /// Every key of a topic with `overrides`, in order of name.
     pub fn topic(&self, overrides: &Overrides) -> Vec<Entry> {
-        key::topic_keys().iter().map(|key| self.topic_entry(overrides, key)).collect()
+        let of = |key| self.override_entry(Origin::Topic, overrides, key);
+        key::topic_keys().iter().map(of).collect()
+    }
+
+    /// Every key of a group with `overrides`, in order of name.
+    pub fn group(&self, overrides: &Overrides) -> Vec<Entry> {
+        let of = |key| self.override_entry(Origin::Group, overrides, key);
+        key::group_keys().iter().map(of).collect()
     }
 
     /// Every key of the node, in order of name.
@@ -75,15 +84,16 @@ impl Layers<'_> {
             .collect()
     }
 
-    fn topic_entry(&self, overrides: &Overrides, key: &'static Key) -> Entry {
+    /// A key of a topic or a group, whose own values have this `origin`.
+    fn override_entry(&self, origin: Origin, overrides: &Overrides, key: &'static Key) -> Entry {
         let own = overrides.get(key.name);
-        let set = own.map(|value| Synonym {
-            name: key.name,
-            value: Some(value.clone()),
-            origin: Origin::Topic,
-        });
+        let set = own.map(|value| Synonym { name: key.name, value: Some(value.clone()), origin });
         let defaults = match key.synonyms.first() {
             Some(first) => self.synonyms(first, family(first)),
+            None if origin == Origin::Group => {
+                let value = key.default.map(str::to_owned);
+                vec![Synonym { name: key.name, value, origin: Origin::Default }]
+            }
             None => Vec::new(),
         };
         let value = own.cloned().or_else(|| topic::default_value(self.values, key));
@@ -112,7 +122,7 @@ impl Layers<'_> {
 
     fn in_layer(&self, layer: Origin, name: &str) -> Option<String> {
         match layer {
-            Origin::Topic => None,
+            Origin::Topic | Origin::Group => None,
             Origin::DynamicBroker => self.node?.get(name).cloned(),
             Origin::DynamicDefaultBroker => self.cluster?.get(name).cloned(),
             Origin::StaticBroker => Some(self.fixed.set_value(name)?.0.to_owned()),

@@ -1,4 +1,5 @@
-//! The tables of known configuration keys: Kafka's, RocketMQ's (prefix `rocketmq.`) and a topic's.
+//! The tables of known configuration keys: Kafka's, RocketMQ's (prefix `rocketmq.`), a topic's and a
+//! group's.
 //!
 //! A key that nothing acts on yet is known all the same, and accepted at its default only: a
 //! setting is never silently without effect. Sources: `KafkaConfig`, `LogConfig` (Kafka 4.3.1);
@@ -40,6 +41,8 @@ pub enum Update {
     PerBroker,
     /// A topic's own.
     Topic,
+    /// A group's own.
+    Group,
 }
 
 /// Which values a key takes, beyond being of its [`Kind`].
@@ -60,6 +63,8 @@ pub enum Valid {
     },
     /// One of these texts (each of them, for a list).
     OneOf(Vec<&'static str>),
+    /// One of these texts, in capitals or not.
+    OneOfAnyCase(Vec<&'static str>),
 }
 
 /// One known configuration key.
@@ -92,6 +97,19 @@ static BROKER: LazyLock<Vec<Key>> = LazyLock::new(|| {
 
 static TOPIC: LazyLock<Vec<Key>> =
     LazyLock::new(|| parse_table(include_str!("topic.tsv")).collect());
+
+static GROUP: LazyLock<Vec<Key>> =
+    LazyLock::new(|| parse_table(include_str!("group.tsv")).collect());
+
+/// Every key of a group, in order of their names.
+pub fn group_keys() -> &'static [Key] {
+    &GROUP
+}
+
+/// Looks up a group's key by its exact name.
+pub fn group_key(name: &str) -> Option<&'static Key> {
+    find(&GROUP, name)
+}
 
 /// Every key of the node, Kafka's and RocketMQ's, in order of their names.
 pub fn broker_keys() -> &'static [Key] {
@@ -206,6 +224,14 @@ impl Key {
                     Ok(())
                 }
             }
+            Valid::OneOfAnyCase(texts) => {
+                if texts.iter().any(|text| text.eq_ignore_ascii_case(value)) {
+                    Ok(())
+                } else {
+                    let texts = texts.join(", ");
+                    Err(format!("String must be one of (case insensitive): {texts}"))
+                }
+            }
             Valid::OneOf(texts) => {
                 let parts = if self.kind == Kind::List { list(value) } else { vec![value] };
                 if parts.iter().all(|part| texts.contains(part)) {
@@ -263,6 +289,7 @@ fn parse_line(line: &'static str) -> Option<Key> {
         "cluster-wide" => Update::ClusterWide,
         "per-broker" => Update::PerBroker,
         "topic" => Update::Topic,
+        "group" => Update::Group,
         _ => return None,
     };
     let synonyms = columns.next().map(list).unwrap_or_default();
@@ -276,7 +303,9 @@ fn parse_valid(text: &'static str) -> Option<Valid> {
     if text.starts_with("non-empty") {
         return Some(Valid::NonEmpty);
     }
-    let text = text.strip_prefix("(case insensitive) ").unwrap_or(text);
+    if let Some(texts) = text.strip_prefix("(case insensitive) [") {
+        return Some(Valid::OneOfAnyCase(list(texts.strip_suffix(']')?)));
+    }
     let Some((body, tail)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) else {
         // Patterns of replica lists: only the default passes, for nothing acts on them.
         return Some(Valid::Any);

@@ -149,6 +149,15 @@ impl Image {
         &self.deleted
     }
 
+    /// Whether groups see the same in both: topics and what is set for single groups.
+    pub fn is_same_to_groups(&self, other: &Self) -> bool {
+        let of_groups = |image: &Self| -> Vec<_> {
+            let all = image.configs.iter().filter(|((scope, _), _)| *scope == ConfigScope::Group);
+            all.map(|(key, values)| (key.clone(), values.clone())).collect()
+        };
+        Arc::ptr_eq(&self.topics, &other.topics) && of_groups(self) == of_groups(other)
+    }
+
     /// What is set dynamically for one resource.
     pub fn config(&self, scope: ConfigScope, name: &str) -> Option<&Overrides> {
         self.configs.get(&(scope, name.to_owned()))

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use duolog_coordinator::group::config::{GroupConfig, RocketMqListing};
+use duolog_coordinator::group::config::{ConsumerConfig, GroupConfig, RocketMqListing};
 use duolog_coordinator::group::response::Notice;
 use duolog_coordinator::time::Now;
 use duolog_log_core::event::Events;
@@ -69,6 +69,14 @@ fn group_config(config: &Config) -> GroupConfig {
         offsets_retention_ms: group.offsets_retention_ms,
         offsets_retention_check_interval_ms: group.offsets_retention_check_interval_ms,
         channel_expired_timeout_ms: config.rocketmq.channel_expired_timeout_ms,
+        consumer: ConsumerConfig {
+            session_timeout_ms: group.consumer.session_timeout_ms,
+            heartbeat_interval_ms: group.consumer.heartbeat_interval_ms,
+            assignment_interval_ms: group.consumer.assignment_interval_ms,
+            group_size_max: usize::try_from(group.consumer.max_size).unwrap_or_default(),
+            assignors: group.consumer.assignors.clone(),
+            migration: group.consumer.migration,
+        },
         rocketmq_listing: match config.group_listing {
             GroupListing::Plain => RocketMqListing::Untyped,
             GroupListing::Typed => RocketMqListing::Typed,
@@ -79,6 +87,8 @@ fn group_config(config: &Config) -> GroupConfig {
 
 #[cfg(test)]
 mod tests {
+    use duolog_coordinator::group::config::{Assignor, MigrationPolicy};
+
     use super::*;
 
     /// Each key that the coordinators act on, by a value that is not its default.
@@ -94,6 +104,18 @@ mod tests {
             "offsets.retention.check.interval.ms=7",
             "rocketmq.channelExpiredTimeout=8",
             "rmq.group.listing=typed",
+            "group.consumer.session.timeout.ms=9",
+            "group.consumer.min.session.timeout.ms=9",
+            "group.consumer.max.session.timeout.ms=9",
+            "group.consumer.heartbeat.interval.ms=10",
+            "group.consumer.min.heartbeat.interval.ms=10",
+            "group.consumer.max.heartbeat.interval.ms=10",
+            "group.consumer.assignment.interval.ms=11",
+            "group.consumer.min.assignment.interval.ms=11",
+            "group.consumer.max.assignment.interval.ms=11",
+            "group.consumer.max.size=12",
+            "group.consumer.assignors=range",
+            "group.consumer.migration.policy=upgrade",
         ]);
         let group = group_config(&config);
         assert_eq!(group.initial_rebalance_delay_ms, 1);
@@ -102,6 +124,11 @@ mod tests {
         assert_eq!(group.offsets_retention_ms, 360_000);
         assert_eq!(group.offsets_retention_check_interval_ms, 7);
         assert_eq!(group.channel_expired_timeout_ms, 8);
+        let consumer = &group.consumer;
+        assert_eq!((consumer.session_timeout_ms, consumer.heartbeat_interval_ms), (9, 10));
+        assert_eq!((consumer.assignment_interval_ms, consumer.group_size_max), (11, 12));
+        assert_eq!(consumer.assignors, [Assignor::Range]);
+        assert_eq!(consumer.migration, MigrationPolicy::Upgrade);
         assert_eq!(group.rocketmq_listing, RocketMqListing::Typed);
     }
 }

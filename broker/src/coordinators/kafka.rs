@@ -3,14 +3,14 @@
 //! Errors, unless more is said, are the coordinator's refusals of the whole request, and
 //! `NotCoordinator` before there is a coordinator: the client looks for it, which makes one.
 
-use duolog_coordinator::error::GroupError;
+use duolog_coordinator::error::{GroupError, Refusal};
 use duolog_coordinator::group::event::{
-    DeleteGroup, DescribeGroup, Event, Heartbeat, JoinGroup, LeaveGroup, ListGroups, OffsetCommit,
-    OffsetFetch, SyncGroup,
+    ConsumerGroupHeartbeat, DeleteGroup, DescribeGroup, Event, GroupId, Heartbeat, JOIN_EPOCH,
+    JoinGroup, LeaveGroup, ListGroups, OffsetCommit, OffsetDelete, OffsetFetch, SyncGroup,
 };
 use duolog_coordinator::group::response::{
-    CommittedTopic, DescribedGroup, FetchedTopic, JoinGroupResponse, LeftMember, ListedGroup,
-    Response, SyncGroupResponse,
+    CommittedTopic, DeletedOffsets, DescribedConsumerGroup, DescribedGroup, FetchedTopic,
+    HeartbeatResponse, JoinGroupResponse, LeftMember, ListedGroup, Response, SyncGroupResponse,
 };
 use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::ids::Offset;
@@ -54,6 +54,42 @@ impl Coordinators {
         let group = heartbeat.group.clone();
         let answer = self.ask(&group, Event::Heartbeat(heartbeat)).await;
         answer_of!(answer, Response::Heartbeat => ())
+    }
+
+    /// ConsumerGroupHeartbeat. Gates `group.join` for a member that joins, else `group.heartbeat`.
+    pub async fn consumer_group_heartbeat(
+        &self,
+        heartbeat: ConsumerGroupHeartbeat,
+    ) -> Result<HeartbeatResponse, Refusal> {
+        let point = if heartbeat.epoch == JOIN_EPOCH {
+            GatePoint::GroupJoin
+        } else {
+            GatePoint::GroupHeartbeat
+        };
+        self.pass(point, of_client(&heartbeat.client_id)).await?;
+        let group = heartbeat.group.clone();
+        let answer = self.ask(&group, Event::ConsumerGroupHeartbeat(Box::new(heartbeat))).await;
+        let answer: Result<_, GroupError> =
+            answer_of!(answer, Response::ConsumerGroupHeartbeat(answer) => answer);
+        answer?
+    }
+
+    /// ConsumerGroupDescribe, one of its groups.
+    pub async fn describe_consumer_group(
+        &self,
+        group: GroupId,
+    ) -> Result<DescribedConsumerGroup, Refusal> {
+        let answer = self.ask(&group, Event::DescribeConsumerGroup(group.clone())).await;
+        let answer: Result<_, GroupError> =
+            answer_of!(answer, Response::DescribeConsumerGroup(answer) => answer);
+        answer?
+    }
+
+    /// OffsetDelete: topics and partitions in the order asked.
+    pub async fn delete_offsets(&self, delete: OffsetDelete) -> Result<DeletedOffsets, GroupError> {
+        let group = delete.group.clone();
+        let answer = self.ask(&group, Event::OffsetDelete(delete)).await;
+        answer_of!(answer, Response::OffsetDelete(deleted) => deleted)
     }
 
     /// LeaveGroup: one answer for each member, in order.

@@ -3,12 +3,14 @@
 //! Its clients know no coordinator that is not ready, so a request waits some seconds for the
 //! group's log to be read. The first heartbeat or commit of all creates `__consumer_offsets`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{ChannelId, Event};
 use duolog_coordinator::group::image::GroupImage;
 use duolog_coordinator::group::response::{Notice, Response};
+use duolog_coordinator::group::shard::GroupShard;
 use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::ids::Offset;
 
@@ -73,6 +75,18 @@ impl Coordinators {
         for shard in shards.iter().flat_map(|shards| &shards.all) {
             shard.notify(Event::ChannelClosed(channel));
         }
+    }
+
+    /// How many groups there are of each type and state, as far as the logs were read.
+    pub fn census(&self) -> BTreeMap<(&'static str, &'static str), usize> {
+        let mut counts = BTreeMap::new();
+        let shards = self.shards.load_full();
+        for shard in shards.iter().flat_map(|shards| &shards.all) {
+            for (kind, count) in shard.read(GroupShard::census).into_iter().flatten() {
+                *counts.entry(kind).or_default() += count;
+            }
+        }
+        counts
     }
 
     /// Shows every group of both protocols as the logs have it, as far as they were read; one

@@ -26,6 +26,7 @@ use tokio::sync::{Notify, oneshot};
 use super::append::{self, OpenAppend};
 use super::env::{Env, now};
 use super::load::{self, LoadError, Loaded};
+use crate::controller::image::Image;
 use crate::partitions::{Partition, Registration};
 
 /// A log that could not be read is left alone for so long.
@@ -50,6 +51,8 @@ struct State {
     deleted: Vec<DeletedTopic>,
     /// RocketMQ groups that somebody was told of and may believe to live.
     shown: BTreeSet<GroupId>,
+    /// The metadata that the runtime was told last.
+    known: Option<Arc<Image>>,
     /// When the timer wakes this shard: at its next deadline, or earlier.
     alarm: Option<i64>,
 }
@@ -87,6 +90,7 @@ impl Shard {
             next_request: 0,
             deleted: Vec::new(),
             shown: BTreeSet::new(),
+            known: None,
             alarm: None,
         };
         Self { index, partition, env, state: Mutex::new(state), settled: Notify::new() }
@@ -177,6 +181,7 @@ impl Shard {
     fn input(self: &Arc<Self>, act: impl FnOnce(&mut State, Now)) {
         let now = now();
         let mut state = self.state.lock();
+        self.tell_metadata(&mut state, now);
         act(&mut state, now);
         if matches!(state.phase, Phase::Cold { not_before_ms } if not_before_ms <= now.tick_ms) {
             state.phase = Phase::Loading;
@@ -187,6 +192,20 @@ impl Shard {
         if let Some(append) = append {
             self.env.handle.spawn(self.clone().drive(append));
         }
+    }
+
+    /// Tells the runtime of topics that came, went or grew, before it decides anything.
+    fn tell_metadata(&self, state: &mut State, now: Now) {
+        let Phase::Serving(serving) = &mut state.phase else { return };
+        let image = self.env.controller.image();
+        if state.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &image)) {
+            return;
+        }
+        let image = Arc::clone(&image);
+        if state.known.as_ref().is_none_or(|known| !known.is_same_to_groups(&image)) {
+            serving.runtime.notify(Event::Metadata(image.clone()), now);
+        }
+        state.known = Some(image);
     }
 
     /// Answers and tells, in order; returns the append to begin. There is one at a time.
@@ -281,7 +300,9 @@ impl Shard {
     }
 
     async fn load(self: Arc<Self>) {
+        let image = Arc::clone(&self.env.controller.image());
         let shard = GroupShard::new(self.env.config.clone(), self.env.events.clone());
+        let shard = shard.knowing(image);
         let loaded = load::read(&self.partition, shard).await;
         let log_end = loaded.as_ref().map(|loaded| loaded.log_end).unwrap_or_default();
         self.input(|state, now| {

@@ -2,10 +2,11 @@ use std::sync::{Arc, Mutex};
 
 use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{
-    ChannelId, Client, CommitQueueOffset, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat,
-    DeletedTopic, DescribeGroup, Event, FirstJoin, JoinGroup, LeaderReturn, ListGroups,
-    MemberNotices, MessageModel, MissingGroup, OffsetCommit, OffsetFetch, PartitionCommit,
-    Protocol, QueryQueueOffset, Subscription, TopicCommit, TopicFetch, UnknownGroup,
+    ChannelId, Client, CommitForm, CommitQueueOffset, ConsumeFromWhere, ConsumeType,
+    ConsumerHeartbeat, DeletedTopic, DescribeGroup, Event, FirstJoin, JoinGroup, LeaderReturn,
+    ListGroups, MemberNotices, MessageModel, MissingGroup, OffsetCommit, OffsetFetch,
+    PartitionCommit, Protocol, QueryQueueOffset, Subscription, TopicCommit, TopicFetch,
+    UnknownGroup,
 };
 use duolog_coordinator::group::response::{GroupState, Notice, Response};
 use duolog_coordinator::record::{OffsetValue, Record};
@@ -93,6 +94,7 @@ fn commit(group: &str, topic: &str, offset: i64) -> OffsetCommit {
         instance: None,
         generation: -1,
         retention_ms: None,
+        form: CommitForm::Generation,
         unknown_group: UnknownGroup::NotFound,
         topics: vec![TopicCommit {
             topic: topic.into(),
@@ -104,7 +106,7 @@ fn commit(group: &str, topic: &str, offset: i64) -> OffsetCommit {
 
 fn fetch(group: &str, topic: &str) -> OffsetFetch {
     let topic = TopicFetch { topic: topic.into(), topic_id: TopicId::ZERO, partitions: vec![0] };
-    OffsetFetch { group: group.into(), topics: Some(vec![topic]) }
+    OffsetFetch { group: group.into(), member: None, topics: Some(vec![topic]) }
 }
 
 fn join(group: &str, session_timeout_ms: i32) -> JoinGroup {

@@ -327,6 +327,13 @@ impl From<&GroupError> for ErrorCode {
             GroupError::NonEmptyGroup => Self::NonEmptyGroup,
             GroupError::GroupIdNotFound => Self::GroupIdNotFound,
             GroupError::GroupSubscribedToTopic => Self::GroupSubscribedToTopic,
+            GroupError::InvalidRequest => Self::InvalidRequest,
+            GroupError::FencedMemberEpoch => Self::FencedMemberEpoch,
+            GroupError::StaleMemberEpoch => Self::StaleMemberEpoch,
+            GroupError::UnreleasedInstanceId => Self::UnreleasedInstanceId,
+            GroupError::UnsupportedAssignor => Self::UnsupportedAssignor,
+            GroupError::InvalidRegularExpression => Self::InvalidRegularExpression,
+            GroupError::UnsupportedVersion => Self::UnsupportedVersion,
             // A record too large for the log is the broker's fault (CoordinatorOperationExceptionHelper).
             GroupError::TooLarge => Self::UnknownServerError,
             // What another protocol holds shows to Kafka clients as a group of another kind.

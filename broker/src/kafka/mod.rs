@@ -3,5 +3,6 @@
 pub mod api;
 pub mod codec;
 pub mod errors;
+pub mod features;
 pub mod fetch_sessions;
 pub mod operations;

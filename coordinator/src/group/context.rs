@@ -1,20 +1,32 @@
 //! What the parts of a group's state machine work with.
 
+use std::sync::Arc;
+
 use duolog_log_core::event::Events;
 
 use crate::error::GroupError;
 use crate::group::config::GroupConfig;
 use crate::group::event::{GroupId, MemberId, Timer};
+use crate::group::metadata::Metadata;
 use crate::group::response::{JoinGroupResponse, Response};
 use crate::group::shard::GroupShard;
 use crate::record::Record;
 use crate::shard::{Answer, Outcome, RequestId, TimerChange, Undo};
 use crate::time::Now;
 
+/// The cluster's metadata, as far as they were told.
+#[derive(Debug)]
+pub(in crate::group) struct Known {
+    pub(in crate::group) metadata: Arc<dyn Metadata>,
+    /// Grows with every change.
+    pub(in crate::group) version: u64,
+}
+
 /// One event's surroundings: the group it concerns, settings, time, and the outcome so far.
 pub(in crate::group) struct Context<'a> {
     pub(in crate::group) group: &'a GroupId,
     pub(in crate::group) config: &'a GroupConfig,
+    pub(in crate::group) known: &'a Known,
     pub(in crate::group) events: &'a Events,
     pub(in crate::group) now: Now,
     pub(in crate::group) out: &'a mut Outcome<GroupShard>,

@@ -9,6 +9,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use duolog_log_core::ids::TopicId;
 
+use crate::group::metadata::Metadata;
+
+mod consumer;
+
+pub use consumer::{
+    ConsumerGroupHeartbeat, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_NOW_EPOCH, MemberIdMaker,
+};
+
 /// A group's name.
 pub type GroupId = Arc<str>;
 /// A Kafka member's id; empty where the protocol has none yet.
@@ -18,6 +26,10 @@ pub type MemberId = Arc<str>;
 /// (DescribeGroups, DeleteGroups, OffsetFetch) by group, as it must by coordinator anyway.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// ConsumerGroupHeartbeat (key 68).
+    ConsumerGroupHeartbeat(Box<ConsumerGroupHeartbeat>),
+    /// ConsumerGroupDescribe (key 69), one of its groups.
+    DescribeConsumerGroup(GroupId),
     /// JoinGroup (key 11). May be answered much later.
     JoinGroup(Box<JoinGroup>),
     /// SyncGroup (key 14). May be answered much later.
@@ -74,6 +86,8 @@ pub enum Event {
         /// The connection that closed.
         channel: ChannelId,
     },
+    /// The cluster's metadata are these from now on.
+    Metadata(Arc<dyn Metadata>),
     /// A timer fired.
     Fired(Timer),
 }
@@ -87,6 +101,12 @@ pub enum Timer {
     Join(GroupId),
     /// The sync phase of a rebalance ends.
     Sync(GroupId),
+    /// A member of a consumer group has to have given up partitions.
+    Revocation(GroupId, MemberId),
+    /// A classic member of a consumer group has to have joined again.
+    Rejoin(GroupId, MemberId),
+    /// A classic member of a consumer group has to have asked for its partitions.
+    MemberSync(GroupId, MemberId),
     /// A RocketMQ consumer group's next member, or its kept subscription, expires.
     Consumers(GroupId),
     /// The next RocketMQ producer expires.
@@ -205,6 +225,15 @@ pub struct LeaveGroup {
     pub members: Vec<LeavingMember>,
 }
 
+/// Whether a member of the consumer protocol may send this request: from v9 of OffsetCommit on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitForm {
+    /// It names generations only.
+    Generation,
+    /// It may name a member epoch.
+    MemberEpoch,
+}
+
 /// The answer to a commit of a generation in a group that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownGroup {
@@ -223,10 +252,12 @@ pub struct OffsetCommit {
     pub member: MemberId,
     /// `group.instance.id` (KIP-345).
     pub instance: Option<Arc<str>>,
-    /// The member's generation; −1 for a consumer that manages its partitions itself.
+    /// The member's generation, or its epoch; −1 for a consumer that manages its partitions itself.
     pub generation: i32,
     /// How long to keep the positions; `None` for the server's default (−1 on the wire; v2 to v4).
     pub retention_ms: Option<i64>,
+    /// By version.
+    pub form: CommitForm,
     /// By version.
     pub unknown_group: UnknownGroup,
     /// What to commit.
@@ -263,6 +294,8 @@ pub struct PartitionCommit {
 pub struct OffsetFetch {
     /// The group; may be empty.
     pub group: GroupId,
+    /// The member and its epoch (v9 on, KIP-848); `None` for whoever is none.
+    pub member: Option<(MemberId, i32)>,
     /// What to fetch; `None` for all that is committed.
     pub topics: Option<Vec<TopicFetch>>,
 }

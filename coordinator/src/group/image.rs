@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::record::consumer::ConsumerFact;
 use crate::record::{Family, FamilyValue, GroupValue, OffsetValue, Record};
+use consumer::ConsumerImage;
+
+pub mod consumer;
 
 /// Positions by topic and partition.
 pub type Offsets = BTreeMap<Arc<str>, BTreeMap<i32, OffsetValue>>;
@@ -15,6 +19,8 @@ pub struct GroupImage {
     pub family: Option<FamilyValue>,
     /// The last generation written, if there was one.
     pub classic: Option<GroupValue>,
+    /// The consumer group, if it is one (KIP-848); then `classic` is none.
+    pub consumer: Option<ConsumerImage>,
     /// Committed positions; no topic is empty.
     pub offsets: Offsets,
 }
@@ -35,14 +41,28 @@ impl GroupImage {
                 }
             }
             Record::Group { value, .. } => self.classic = value,
+            Record::Consumer { fact, .. } => self.apply_consumer(fact),
             Record::Family { value, .. } => self.family = value,
+        }
+    }
+
+    /// A part of a group that is gone, as compaction may leave one, makes no group.
+    fn apply_consumer(&mut self, fact: ConsumerFact) {
+        if self.consumer.is_none() && fact.is_tombstone() {
+            return;
+        }
+        if !self.consumer.get_or_insert_default().apply(fact) {
+            self.consumer = None;
         }
     }
 
     /// Whether nothing of the group is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.family.is_none() && self.classic.is_none() && self.offsets.is_empty()
+        self.family.is_none()
+            && self.classic.is_none()
+            && self.consumer.is_none()
+            && self.offsets.is_empty()
     }
 
     /// Whether it is a RocketMQ group.

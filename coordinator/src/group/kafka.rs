@@ -1,6 +1,8 @@
-//! Kafka's side of a group: the classic protocol and committed offsets.
+//! Kafka's side of a group: the classic protocol, the consumer protocol and committed offsets.
 
+mod assignors;
 pub(in crate::group) mod classic;
+pub(in crate::group) mod consumer;
 pub(in crate::group) mod expiry;
 pub(in crate::group) mod offsets;
-mod subscription;
+pub(in crate::group) mod subscription;

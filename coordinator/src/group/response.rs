@@ -6,15 +6,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use duolog_log_core::ids::TopicId;
 
-use crate::error::GroupError;
+use crate::error::{GroupError, Refusal};
 use crate::group::event::{
     ChannelId, Client, ConsumeFromWhere, ConsumeType, GroupId, MemberId, MessageModel, Subscription,
 };
+use crate::group::image::consumer::ConsumerMember;
+use crate::record::consumer::Assignment;
 
 /// The answer to the event of the same name. A refusal of the whole request is a
 /// [`GroupError`] beside it, unless the answer has a place for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
+    /// To `ConsumerGroupHeartbeat`.
+    ConsumerGroupHeartbeat(Result<HeartbeatResponse, Refusal>),
+    /// To `DescribeConsumerGroup`.
+    DescribeConsumerGroup(Result<DescribedConsumerGroup, Refusal>),
     /// To `JoinGroup`.
     JoinGroup(JoinGroupResponse),
     /// To `SyncGroup`.
@@ -28,7 +34,7 @@ pub enum Response {
     /// To `OffsetFetch`: in the order asked, or by name.
     OffsetFetch(Vec<FetchedTopic>),
     /// To `OffsetDelete`: topics and partitions in the order asked.
-    OffsetDelete(Vec<(Arc<str>, Vec<PartitionResult>)>),
+    OffsetDelete(DeletedOffsets),
     /// To `ListGroups`: by name.
     ListGroups(Vec<ListedGroup>),
     /// To `DescribeGroup`.
@@ -129,6 +135,9 @@ pub struct CommittedTopic {
     pub partitions: Vec<PartitionResult>,
 }
 
+/// Topics and partitions of an answer to OffsetDelete.
+pub type DeletedOffsets = Vec<(Arc<str>, Vec<PartitionResult>)>;
+
 /// One partition of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionResult {
@@ -171,6 +180,10 @@ pub enum GroupState {
     PreparingRebalance,
     /// The members wait for the leader's assignment.
     CompletingRebalance,
+    /// A consumer group's targets are not of its latest epoch.
+    Assigning,
+    /// Members of a consumer group are on their way to their targets.
+    Reconciling,
     /// The members consume.
     Stable,
     /// No such group.
@@ -185,14 +198,18 @@ impl GroupState {
             Self::Empty => "Empty",
             Self::PreparingRebalance => "PreparingRebalance",
             Self::CompletingRebalance => "CompletingRebalance",
+            Self::Assigning => "Assigning",
+            Self::Reconciling => "Reconciling",
             Self::Stable => "Stable",
             Self::Dead => "Dead",
         }
     }
 }
 
-/// Type of every group so far, as on the wire (KIP-848).
+/// Type of all groups but consumer groups, as on the wire (KIP-848).
 pub const CLASSIC_TYPE: &str = "classic";
+/// Type of consumer groups.
+pub const CONSUMER_TYPE: &str = "consumer";
 
 /// One group of an answer to ListGroups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +222,45 @@ pub struct ListedGroup {
     pub state: GroupState,
     /// Its type.
     pub group_type: &'static str,
+}
+
+/// Answer to ConsumerGroupHeartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeartbeatResponse {
+    /// The member's id.
+    pub member: MemberId,
+    /// The epoch that its next heartbeat must name; as asked when it leaves.
+    pub epoch: i32,
+    /// When its next heartbeat is due.
+    pub heartbeat_interval_ms: i32,
+    /// What it may consume; `None`: as before.
+    pub assignment: Option<Assignment>,
+}
+
+/// A consumer group, described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedConsumerGroup {
+    /// Its state.
+    pub state: GroupState,
+    /// Its epoch.
+    pub epoch: i32,
+    /// For which epoch the targets are.
+    pub target_epoch: i32,
+    /// The assignor that most members ask for.
+    pub assignor: Arc<str>,
+    /// By member id.
+    pub members: Vec<DescribedConsumer>,
+}
+
+/// One member of [`DescribedConsumerGroup`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedConsumer {
+    /// Its id.
+    pub id: MemberId,
+    /// Who it is and what it has.
+    pub member: Arc<ConsumerMember>,
+    /// What it shall have.
+    pub target: Arc<Assignment>,
 }
 
 /// Answer to DescribeGroups for one group.

@@ -19,10 +19,12 @@ use duolog_log_core::ids::Offset;
 
 use crate::error::GroupError;
 use crate::group::config::GroupConfig;
-use crate::group::context::Context;
+use crate::group::context::{Context, Known};
 use crate::group::event::{ChannelId, Event, GroupId, MemberId, Timer};
 use crate::group::image::GroupImage;
 use crate::group::kafka::classic::ClassicGroup;
+use crate::group::kafka::consumer;
+use crate::group::metadata::{Metadata, NoMetadata};
 use crate::group::response::{GroupState, Notice, Response};
 use crate::group::rocketmq::membership::Membership;
 use crate::group::rocketmq::producers::Producers;
@@ -31,6 +33,7 @@ use crate::shard::{Outcome, RecordBytes, RequestId, Shard, TimerChange};
 use crate::time::Now;
 
 mod admin;
+mod consumers;
 mod kafka;
 mod rocketmq;
 
@@ -49,6 +52,8 @@ enum Live {
     Idle,
     /// Kafka members, or ids given to such.
     Classic(Box<ClassicGroup>),
+    /// Members of a consumer group, which are stored but for their timers.
+    Consumer(Box<consumer::Live>),
     /// RocketMQ members, or what is kept of them for a while.
     RocketMq(Box<Membership>),
 }
@@ -56,15 +61,21 @@ enum Live {
 impl Group {
     /// State as Kafka's tools know it.
     fn state(&self) -> GroupState {
-        match &self.live {
-            Live::Classic(classic) => classic.state(),
-            Live::RocketMq(members) if members.has_members() => GroupState::Stable,
-            Live::RocketMq(_) | Live::Idle => GroupState::Empty,
+        match (&self.image.consumer, &self.live) {
+            (Some(image), _) => image.state(),
+            (None, Live::Classic(classic)) => classic.state(),
+            (None, Live::RocketMq(members)) if members.has_members() => GroupState::Stable,
+            (None, Live::Consumer(_) | Live::RocketMq(_) | Live::Idle) => GroupState::Empty,
         }
     }
 
     fn has_kafka_members(&self) -> bool {
-        matches!(&self.live, Live::Classic(classic) if classic.is_held())
+        self.has_consumers() || matches!(&self.live, Live::Classic(classic) if classic.is_held())
+    }
+
+    /// Whether it is a consumer group that has members.
+    fn has_consumers(&self) -> bool {
+        self.image.consumer.as_ref().is_some_and(|image| !image.members.is_empty())
     }
 
     fn has_rocketmq_members(&self) -> bool {
@@ -79,6 +90,7 @@ impl Group {
     /// The caller has seen to it that no RocketMQ member does.
     fn classic(&mut self, cx: &mut Context<'_>) -> &mut ClassicGroup {
         if !matches!(self.live, Live::Classic(_)) {
+            self.end_consumers(cx);
             if matches!(self.live, Live::RocketMq(_)) {
                 cx.cancel(Timer::Consumers(cx.group.clone()));
                 cx.out.notices.push(Notice::ConsumerGroup { group: cx.group.clone(), view: None });
@@ -88,7 +100,7 @@ impl Group {
         }
         match &mut self.live {
             Live::Classic(classic) => classic,
-            Live::Idle | Live::RocketMq(_) => unreachable!("made above"),
+            Live::Idle | Live::Consumer(_) | Live::RocketMq(_) => unreachable!("made above"),
         }
     }
 }
@@ -97,6 +109,7 @@ impl Group {
 #[derive(Debug)]
 pub struct GroupShard {
     config: GroupConfig,
+    known: Known,
     events: Arc<Events>,
     groups: BTreeMap<GroupId, Group>,
     producers: Producers,
@@ -112,12 +125,20 @@ impl GroupShard {
     pub fn new(config: GroupConfig, events: Arc<Events>) -> Self {
         Self {
             config,
+            known: Known { metadata: Arc::new(NoMetadata), version: 0 },
             events,
             groups: BTreeMap::new(),
             producers: Producers::default(),
             channels: BTreeMap::new(),
             is_loaded: false,
         }
+    }
+
+    /// The same, knowing the cluster's metadata from the beginning.
+    #[must_use]
+    pub fn knowing(mut self, metadata: Arc<dyn Metadata>) -> Self {
+        self.known.metadata = metadata;
+        self
     }
 
     /// What the log has of a group.
@@ -137,7 +158,7 @@ impl GroupShard {
     pub(in crate::group) fn value_at_rest(&self, group: &str) -> Option<crate::record::GroupValue> {
         match &self.groups.get(group)?.live {
             Live::Classic(classic) => classic.value_at_rest(),
-            Live::Idle | Live::RocketMq(_) => None,
+            Live::Idle | Live::Consumer(_) | Live::RocketMq(_) => None,
         }
     }
 
@@ -151,9 +172,15 @@ impl GroupShard {
         act: impl FnOnce(&mut Group, &mut Context<'_>) -> T,
     ) -> T {
         let group = self.groups.entry(id.clone()).or_default();
-        let (config, events) = (&self.config, &*self.events);
-        let result = act(group, &mut Context { group: id, config, events, now, out });
-        if matches!(&group.live, Live::Classic(classic) if classic.is_idle()) {
+        let (config, events, known) = (&self.config, &*self.events, &self.known);
+        let result = act(group, &mut Context { group: id, config, known, events, now, out });
+        let rests = match &group.live {
+            Live::Classic(classic) => classic.is_idle(),
+            // With records under way it may be just beginning.
+            Live::Consumer(_) => out.records.is_empty() && !group.has_consumers(),
+            Live::Idle | Live::RocketMq(_) => false,
+        };
+        if rests {
             group.live = Live::Idle;
         }
         if group.is_gone() {
@@ -190,6 +217,9 @@ impl GroupShard {
                     Self::take_from_rocketmq(group, cx);
                 });
             }
+            Timer::Revocation(..) | Timer::Rejoin(..) | Timer::MemberSync(..) => {
+                self.consumer_timer(timer, now, out);
+            }
             Timer::Consumers(group) => self.consumers_expire(&group, now, out),
             Timer::Producers => self.producers.expire(now, out),
             Timer::OffsetsRetention => self.check_retention(now, out),
@@ -203,10 +233,13 @@ impl GroupShard {
         now: Now,
         out: &mut Outcome<Self>,
     ) {
-        self.with_known_group(group, now, out, |group, cx| {
-            let Live::Classic(classic) = &mut group.live else { return };
-            classic.session_over(member, cx);
-            Self::take_from_rocketmq(group, cx);
+        self.with_known_group(group, now, out, |group, cx| match &mut group.live {
+            Live::Classic(classic) => {
+                classic.session_over(member, cx);
+                Self::take_from_rocketmq(group, cx);
+            }
+            Live::Consumer(_) => group.consumer_expired(member, cx),
+            Live::Idle | Live::RocketMq(_) => {}
         });
     }
 
@@ -245,6 +278,7 @@ impl Shard for GroupShard {
 
     fn key(event: &Event) -> Option<&GroupId> {
         match event {
+            Event::ConsumerGroupHeartbeat(heartbeat) => Some(&heartbeat.group),
             Event::JoinGroup(join) => Some(&join.group),
             Event::SyncGroup(sync) => Some(&sync.group),
             Event::Heartbeat(heartbeat) => Some(&heartbeat.group),
@@ -259,6 +293,7 @@ impl Shard for GroupShard {
             Event::CommitQueueOffset(commit) => Some(&commit.group),
             Event::QueryQueueOffset(query) => Some(&query.group),
             Event::ConsumerGroup(group)
+            | Event::DescribeConsumerGroup(group)
             | Event::ChannelLeft { group, .. }
             | Event::ForgetTopic { group, .. }
             | Event::ExpireOffsets(group)
@@ -266,6 +301,9 @@ impl Shard for GroupShard {
                 Timer::Session(group, _)
                 | Timer::Join(group)
                 | Timer::Sync(group)
+                | Timer::Revocation(group, _)
+                | Timer::Rejoin(group, _)
+                | Timer::MemberSync(group, _)
                 | Timer::Consumers(group),
             ) => Some(group),
             Event::ListGroups(_)
@@ -274,6 +312,7 @@ impl Shard for GroupShard {
             | Event::ProducerGroup(_)
             | Event::ChannelClosed(_)
             | Event::TopicDeleted(_)
+            | Event::Metadata(_)
             | Event::Fired(Timer::Producers | Timer::OffsetsRetention) => None,
         }
     }
@@ -285,13 +324,17 @@ impl Shard for GroupShard {
     fn handle(&mut self, request: Option<RequestId>, event: Event, now: Now) -> Outcome<Self> {
         let mut out = Outcome::default();
         let answer = match event {
+            Event::ConsumerGroupHeartbeat(heartbeat) => {
+                Ok(self.consumer_group_heartbeat(*heartbeat, now, &mut out))
+            }
+            Event::DescribeConsumerGroup(group) => Ok(self.describe_consumer_group(&group)),
             Event::JoinGroup(join) => return self.join(request, *join, now),
             Event::SyncGroup(sync) => return self.sync(request, sync, now),
             Event::DeleteGroup(delete) => return self.delete(request, delete, now),
             Event::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now, &mut out),
             Event::LeaveGroup(leave) => self.leave(leave, now, &mut out),
             Event::OffsetCommit(commit) => self.commit(commit, now, &mut out),
-            Event::OffsetFetch(fetch) => Ok(self.fetch(fetch)),
+            Event::OffsetFetch(fetch) => self.fetch(fetch),
             Event::OffsetDelete(delete) => self.delete_offsets(delete, &mut out),
             Event::ListGroups(list) => Ok(self.list(&list)),
             Event::DescribeGroup(describe) => Ok(self.describe(&describe)),
@@ -319,6 +362,10 @@ impl Shard for GroupShard {
             Event::TopicDeleted(topic) => Ok(self.topic_deleted(&topic, &mut out)),
             Event::ForgetTopic { group, topic } => Ok(self.forget_topic(&group, topic, &mut out)),
             Event::ExpireOffsets(group) => Ok(self.expire_offsets(group, now, &mut out)),
+            Event::Metadata(metadata) => {
+                self.known = Known { metadata, version: self.known.version + 1 };
+                Ok(Response::Done)
+            }
             Event::Fired(timer) => {
                 self.fired(timer, now, &mut out);
                 Ok(Response::Done)
@@ -356,7 +403,7 @@ impl Shard for GroupShard {
         let mut out = Outcome::default();
         self.with_known_group(key, now, &mut out, |group, cx| {
             match &mut group.live {
-                Live::Idle => {}
+                Live::Idle | Live::Consumer(_) => {}
                 Live::Classic(classic) => classic.abandon(*error, cx),
                 Live::RocketMq(_) => {
                     cx.cancel(Timer::Consumers(cx.group.clone()));
@@ -403,6 +450,12 @@ impl GroupShard {
             let value: &crate::record::GroupValue = value;
             !value.members.is_empty()
         };
+        if let Some(image) = &group.image.consumer {
+            if !image.members.is_empty() {
+                group.live = Live::Consumer(Box::new(consumer::Live::resume(image, cx)));
+            }
+            return;
+        }
         if !group.image.is_rocketmq() && group.image.classic.as_ref().filter(has_members).is_some()
         {
             group.classic(cx).resume(cx);

@@ -1,5 +1,7 @@
 //! A group coordinator on a log in memory, for the tests of this module tree.
 
+pub(in crate::group) mod consumers;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -191,7 +193,7 @@ impl Bench {
 
     /// What a group has committed, as `topic-partition@offset`.
     pub(in crate::group) fn positions(&mut self, group: &str) -> Vec<String> {
-        let fetch = OffsetFetch { group: group.into(), topics: None };
+        let fetch = OffsetFetch { group: group.into(), member: None, topics: None };
         let Ok(Response::OffsetFetch(topics)) = self.ask(Event::OffsetFetch(fetch)) else {
             panic!("not fetched");
         };
@@ -357,6 +359,7 @@ pub(in crate::group) fn commit(
         instance: None,
         generation,
         retention_ms: None,
+        form: CommitForm::Generation,
         unknown_group: UnknownGroup::NotFound,
         topics: vec![TopicCommit {
             topic: "t".into(),

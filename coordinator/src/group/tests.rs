@@ -14,6 +14,7 @@ use crate::group::event::*;
 use crate::group::image::GroupImage;
 use crate::group::response::*;
 use crate::group::shard::GroupShard;
+use crate::group::testing::consumers::*;
 use crate::group::testing::*;
 use crate::record::{GroupValue, Record};
 use crate::shard::{RecordBytes, Shard};
@@ -30,6 +31,9 @@ enum Act {
     Leave(usize),
     Commit(usize, i64),
     CommitAlone(usize, i64),
+    Consume(usize),
+    ConsumeNoMore(usize, i32),
+    Topics(i32),
     ConsumerHeartbeat(usize),
     ConsumerLeave(usize),
     Close(usize),
@@ -55,6 +59,9 @@ fn act() -> impl Strategy<Value = Act> {
         2 => client.clone().prop_map(Act::Leave),
         2 => (client.clone(), 0..9_i64).prop_map(|(who, offset)| Act::Commit(who, offset)),
         1 => (client.clone(), 0..9_i64).prop_map(|(who, offset)| Act::CommitAlone(who, offset)),
+        12 => client.clone().prop_map(Act::Consume),
+        2 => (client.clone(), -2..0_i32).prop_map(|(who, as_)| Act::ConsumeNoMore(who, as_)),
+        1 => (1..5_i32).prop_map(Act::Topics),
         1 => client.clone().prop_map(Act::ConsumerHeartbeat),
         1 => client.clone().prop_map(Act::ConsumerLeave),
         1 => client.clone().prop_map(Act::Close),
@@ -75,6 +82,9 @@ struct Client {
     generation: i32,
     leads: Vec<MemberId>,
     waiting: Option<u64>,
+    /// Its other self, which speaks the consumer protocol.
+    epoch: i32,
+    owned: Vec<(TopicId, Vec<i32>)>,
 }
 
 struct World {
@@ -95,7 +105,9 @@ fn instance_of(who: usize) -> Option<Arc<str>> {
 impl World {
     fn new() -> Self {
         let clients = (0..CLIENTS).map(|_| Client::default()).collect();
-        Self { bench: Bench::new(), clients, made: 0 }
+        let mut bench = Bench::with(|config| config.consumer.assignment_interval_ms = 400);
+        bench.topics(&[("t", 3)]);
+        Self { bench, clients, made: 0 }
     }
 
     fn perform(&mut self, act: Act) {
@@ -127,6 +139,13 @@ impl World {
                 commit.retention_ms = (offset == 0).then_some(1_000);
                 self.tell(Event::OffsetCommit(commit));
             }
+            Act::Consume(who) => self.consume(who),
+            Act::ConsumeNoMore(who, epoch) => {
+                let leave = self.consumer_beat(who, epoch);
+                self.tell(Event::ConsumerGroupHeartbeat(Box::new(leave)));
+                self.clients[who].epoch = JOIN_EPOCH;
+            }
+            Act::Topics(count) => self.bench.topics(&[("t", count), ("tt", 5 - count)]),
             Act::ConsumerHeartbeat(who) => {
                 let mut heartbeat = consumer(&format!("c@{who}"), who as u64, &["t"]);
                 heartbeat.group = group_of(who);
@@ -165,6 +184,41 @@ impl World {
     /// Sends what is answered at once.
     fn tell(&mut self, event: Event) {
         let _ = self.bench.ask(event);
+    }
+
+    fn consumer_beat(&self, who: usize, epoch: i32) -> ConsumerGroupHeartbeat {
+        ConsumerGroupHeartbeat {
+            group: group_of(who),
+            instance: instance_of(who).map(|name| format!("{name}c").into()),
+            ..consumer_beat(&format!("m{who}"), epoch)
+        }
+    }
+
+    fn consume(&mut self, who: usize) {
+        let epoch = self.clients[who].epoch;
+        let mut beat = self.consumer_beat(who, epoch);
+        if epoch == JOIN_EPOCH {
+            let join = consumer_join("", &["t"]);
+            beat.rebalance_timeout_ms = join.rebalance_timeout_ms;
+            beat.topics = join.topics;
+            beat.regex = (who == 4).then(|| "t+".into());
+            self.clients[who].owned.clear();
+        }
+        beat.owned = Some(self.clients[who].owned.clone());
+        let answer = self.bench.ask(Event::ConsumerGroupHeartbeat(Box::new(beat)));
+        let client = &mut self.clients[who];
+        match answer {
+            Ok(Response::ConsumerGroupHeartbeat(Ok(told))) => {
+                client.epoch = told.epoch;
+                if let Some(assignment) = told.assignment {
+                    let list = |(topic, indexes): (TopicId, std::collections::BTreeSet<i32>)| {
+                        (topic, indexes.into_iter().collect())
+                    };
+                    client.owned = assignment.into_iter().map(list).collect();
+                }
+            }
+            _ => client.epoch = JOIN_EPOCH,
+        }
     }
 
     fn join(&mut self, who: usize) {
@@ -256,6 +310,27 @@ fn assert_at_rest_as_stored(shard: &GroupShard) {
     }
 }
 
+/// No partition has two owners, and no epoch is ahead of the one that it comes from.
+fn assert_consumers_are_consistent(shard: &GroupShard) {
+    for group in GROUPS {
+        let Some(image) = shard.image(group).and_then(|image| image.consumer.as_ref()) else {
+            continue;
+        };
+        assert!(image.target_epoch.epoch <= image.epoch.epoch);
+        let mut owned = std::collections::BTreeSet::new();
+        for (id, member) in &image.members {
+            assert!(member.current.epoch <= image.epoch.epoch, "{id} is ahead");
+            for of in [&member.current.assigned, &member.current.revoking] {
+                for (topic, indexes) in of {
+                    for index in indexes.keys() {
+                        assert!(owned.insert((*topic, *index)), "{index} has two owners");
+                    }
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 100,
@@ -275,6 +350,7 @@ proptest! {
             let shard = world.bench.runtime.shard();
             prop_assert_eq!(images(shard), images(&twin.shard));
             assert_at_rest_as_stored(shard);
+            assert_consumers_are_consistent(shard);
         }
         // A crash after any record: what was loaded is what was stored, and serves.
         let log = world.bench.log.clone();

@@ -47,6 +47,14 @@ impl<'a> Reader<'a> {
         Ok(i64::from_be_bytes(self.array(field)?))
     }
 
+    pub(crate) fn skip(&mut self, length: usize, field: &'static str) -> Result<(), RecordError> {
+        self.take(length, field).map(drop)
+    }
+
+    pub(crate) fn uuid(&mut self, field: &'static str) -> Result<[u8; 16], RecordError> {
+        self.array(field)
+    }
+
     fn uvarint(&mut self, field: &'static str) -> Result<u32, RecordError> {
         let mut value = 0_u32;
         for shift in (0..35).step_by(7) {

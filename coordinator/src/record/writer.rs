@@ -78,6 +78,30 @@ impl Writer {
         self.out.put_slice(text.as_bytes());
     }
 
+    /// Length 0 for none, else as [`Self::compact_string`].
+    pub(super) fn compact_nullable_string(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.compact_string(text),
+            None => self.uvarint(0),
+        }
+    }
+
+    /// The number of elements plus one as a varint.
+    pub(super) fn compact_count(&mut self, count: usize) {
+        self.uvarint(count as u64 + 1);
+    }
+
+    /// Length plus one as a varint, then the bytes.
+    pub(super) fn compact_bytes(&mut self, bytes: &[u8]) {
+        self.compact_count(bytes.len());
+        self.out.put_slice(bytes);
+    }
+
+    /// Sixteen bytes as they are.
+    pub(super) fn uuid(&mut self, bytes: [u8; 16]) {
+        self.out.put_slice(&bytes);
+    }
+
     /// Length in 32 bits, then the bytes.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());

@@ -14,6 +14,7 @@ import org.apache.kafka.common.MessageFormatter;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.JoinGroupRequestData.JoinGroupRequestProtocol;
 import org.apache.kafka.common.message.JoinGroupRequestData.JoinGroupRequestProtocolCollection;
+import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
@@ -24,14 +25,26 @@ import org.apache.kafka.coordinator.group.OffsetAndMetadata;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupState;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupCurrentMemberAssignmentKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupCurrentMemberAssignmentValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupMemberMetadataValue;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataKey;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupRegularExpressionKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupRegularExpressionValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberValue;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMetadataValue;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
 import org.apache.kafka.coordinator.group.generated.LegacyOffsetCommitKey;
 import org.apache.kafka.coordinator.group.generated.LegacyOffsetCommitValue;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
 import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
+import org.apache.kafka.coordinator.group.generated.ShareGroupMetadataKey;
+import org.apache.kafka.coordinator.group.generated.ShareGroupMetadataValue;
 import org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter;
 import org.apache.kafka.tools.consumer.OffsetsMessageFormatter;
 
@@ -45,6 +58,7 @@ public class Records {
             try (PrintStream out = new PrintStream(args[1], StandardCharsets.UTF_8)) {
                 byHelpers(out);
                 byVersion(out);
+                ofConsumers(out);
             }
         } else {
             show(Path.of(args[1]), System.out);
@@ -95,9 +109,61 @@ public class Records {
                 .setProtocol(null).setLeader(null).setMembers(List.of());
             line(out, "group.v" + version + ".empty", groupKey(), MessageUtil.toVersionPrefixedBytes(version, nobody));
         }
-        line(out, "other.consumer-group",
-            MessageUtil.toCoordinatorTypePrefixedBytes(new ConsumerGroupMetadataKey().setGroupId("group")),
-            MessageUtil.toVersionPrefixedBytes((short) 0, new ConsumerGroupMetadataValue().setEpoch(9)));
+        line(out, "other.share-group",
+            MessageUtil.toCoordinatorTypePrefixedBytes(new ShareGroupMetadataKey().setGroupId("group")),
+            MessageUtil.toVersionPrefixedBytes((short) 0, new ShareGroupMetadataValue().setEpoch(9)));
+    }
+
+    /** Every part of a consumer group. */
+    static void ofConsumers(PrintStream out) {
+        consumer(out, "epoch", new ConsumerGroupMetadataKey().setGroupId("group"),
+            new ConsumerGroupMetadataValue().setEpoch(9).setMetadataHash(0x0102030405060708L));
+        consumer(out, "epoch.plain", new ConsumerGroupMetadataKey().setGroupId("group"), new ConsumerGroupMetadataValue().setEpoch(1));
+        consumer(out, "epoch.gone", new ConsumerGroupMetadataKey().setGroupId("group"), null);
+        ConsumerGroupMemberMetadataKey member = new ConsumerGroupMemberMetadataKey().setGroupId("group").setMemberId("m1");
+        consumer(out, "member", member, new ConsumerGroupMemberMetadataValue().setInstanceId(null).setRackId(null)
+            .setClientId("c1").setClientHost("/127.0.0.1").setSubscribedTopicNames(List.of("t", "u"))
+            .setSubscribedTopicRegex("").setRebalanceTimeoutMs(300000).setServerAssignor(null));
+        consumer(out, "member.classic", member, new ConsumerGroupMemberMetadataValue().setInstanceId("i1").setRackId("r1")
+            .setClientId("c1").setClientHost("/::1").setSubscribedTopicNames(List.of())
+            .setSubscribedTopicRegex("a.*").setRebalanceTimeoutMs(60000).setServerAssignor("range")
+            .setClassicMemberMetadata(new ConsumerGroupMemberMetadataValue.ClassicMemberMetadata().setSessionTimeoutMs(45000)
+                .setSupportedProtocols(List.of(
+                    new ConsumerGroupMemberMetadataValue.ClassicProtocol().setName("range").setMetadata(bytes(3)),
+                    new ConsumerGroupMemberMetadataValue.ClassicProtocol().setName("sticky").setMetadata(bytes(200))))));
+        consumer(out, "member.gone", member, null);
+        ConsumerGroupTargetAssignmentMetadataKey targets = new ConsumerGroupTargetAssignmentMetadataKey().setGroupId("group");
+        consumer(out, "targets", targets,
+            new ConsumerGroupTargetAssignmentMetadataValue().setAssignmentEpoch(9).setAssignmentTimestamp(1700000000000L));
+        consumer(out, "targets.plain", targets, new ConsumerGroupTargetAssignmentMetadataValue().setAssignmentEpoch(9));
+        consumer(out, "targets.gone", targets, null);
+        ConsumerGroupTargetAssignmentMemberKey target = new ConsumerGroupTargetAssignmentMemberKey().setGroupId("group").setMemberId("m1");
+        consumer(out, "target", target, new ConsumerGroupTargetAssignmentMemberValue().setTopicPartitions(List.of(
+            new ConsumerGroupTargetAssignmentMemberValue.TopicPartition().setTopicId(TOPIC_ID).setPartitions(List.of(0, 7)))));
+        consumer(out, "target.empty", target, new ConsumerGroupTargetAssignmentMemberValue().setTopicPartitions(List.of()));
+        consumer(out, "target.gone", target, null);
+        ConsumerGroupCurrentMemberAssignmentKey current = new ConsumerGroupCurrentMemberAssignmentKey().setGroupId("group").setMemberId("m1");
+        ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions has = new ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions()
+            .setTopicId(TOPIC_ID).setPartitions(List.of(0, 7));
+        ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions gives = new ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions()
+            .setTopicId(TOPIC_ID).setPartitions(List.of(8));
+        consumer(out, "current.old", current, new ConsumerGroupCurrentMemberAssignmentValue().setMemberEpoch(9).setPreviousMemberEpoch(8)
+            .setState((byte) 1).setAssignedPartitions(List.of(has)).setPartitionsPendingRevocation(List.of(gives)));
+        has.setAssignmentEpochs(List.of(3, 9));
+        gives.setAssignmentEpochs(List.of(2));
+        consumer(out, "current", current, new ConsumerGroupCurrentMemberAssignmentValue().setMemberEpoch(9).setPreviousMemberEpoch(8)
+            .setState((byte) 1).setAssignedPartitions(List.of(has)).setPartitionsPendingRevocation(List.of(gives)));
+        consumer(out, "current.empty", current, new ConsumerGroupCurrentMemberAssignmentValue().setMemberEpoch(1).setPreviousMemberEpoch(0)
+            .setState((byte) 2).setAssignedPartitions(List.of()).setPartitionsPendingRevocation(List.of()));
+        consumer(out, "current.gone", current, null);
+        ConsumerGroupRegularExpressionKey regex = new ConsumerGroupRegularExpressionKey().setGroupId("group").setRegularExpression("a.*");
+        consumer(out, "regex", regex, new ConsumerGroupRegularExpressionValue().setTopics(List.of("a", "ab")).setVersion(7).setTimestamp(1700000000000L));
+        consumer(out, "regex.gone", regex, null);
+    }
+
+    static void consumer(PrintStream out, String name, ApiMessage key, ApiMessage value) {
+        line(out, "consumer." + name, MessageUtil.toCoordinatorTypePrefixedBytes(key),
+            value == null ? null : MessageUtil.toVersionPrefixedBytes((short) 0, value));
     }
 
     /** What the stock formatters of the console consumer make of a file in this format. */

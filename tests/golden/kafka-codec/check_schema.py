@@ -19,7 +19,7 @@ APIS = """
 Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat
 LeaveGroup SyncGroup DescribeGroups ListGroups ApiVersions CreateTopics DeleteTopics InitProducerId
 OffsetForLeaderEpoch DescribeConfigs DeleteGroups CreatePartitions IncrementalAlterConfigs
-DescribeCluster DescribeTopicPartitions
+DescribeCluster DescribeTopicPartitions OffsetDelete ConsumerGroupHeartbeat ConsumerGroupDescribe
 """.split()
 
 SCHEMA = pathlib.Path(__file__).parents[3] / "broker/src/kafka/codec/schema.txt"

@@ -143,17 +143,32 @@ final class KafkaDriver {
   }
 
   /**
-   * join name= group= topics=a,b [c.CONFIG=]: a member that polls in its own thread; records come
-   * as events.
+   * join name= group= topics=a,b|regex= [c.CONFIG=]: a member that polls in its own thread; records
+   * come as events. A regex is the server's to resolve (group.protocol=consumer).
    */
-  private void join(Wire.Args args) {
+  private void join(Wire.Args args) throws ReflectiveOperationException {
     Map<String, Object> config = config(args);
     config.put("group.id", args.need("group"));
     config.putIfAbsent("auto.offset.reset", "earliest");
     config.putIfAbsent("auto.commit.interval.ms", "200");
-    Member member = new Member(args.need("name"), consumer(config), args.need("topics").split(","));
+    KafkaConsumer<byte[], byte[]> consumer = consumer(config);
+    Member member = new Member(args.need("name"), consumer);
+    if (args.or("regex", "").isEmpty()) {
+      consumer.subscribe(Arrays.asList(args.need("topics").split(",")), member);
+    } else {
+      subscribe(consumer, args.need("regex"), member);
+    }
     members.put(args.need("name"), member);
     member.start();
+  }
+
+  /** By reflection: clients before 4.0 have no SubscriptionPattern. */
+  private static void subscribe(KafkaConsumer<?, ?> consumer, String regex,
+      ConsumerRebalanceListener listener) throws ReflectiveOperationException {
+    Class<?> pattern = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+    Object of = pattern.getConstructor(String.class).newInstance(regex);
+    KafkaConsumer.class.getMethod("subscribe", pattern, ConsumerRebalanceListener.class)
+        .invoke(consumer, of, listener);
   }
 
   private static KafkaConsumer<byte[], byte[]> consumer(Map<String, Object> config) {
@@ -179,10 +194,9 @@ final class KafkaDriver {
     private volatile boolean leaving;
     private volatile Exception failure;
 
-    Member(String name, KafkaConsumer<byte[], byte[]> consumer, String[] topics) {
+    Member(String name, KafkaConsumer<byte[], byte[]> consumer) {
       super(name);
       this.consumer = consumer;
-      consumer.subscribe(Arrays.asList(topics), this);
     }
 
     @Override

@@ -6,19 +6,20 @@ fn every_line_of_the_tables_is_read_once() {
         include_str!("../kafka.tsv"),
         include_str!("../rocketmq.tsv"),
         include_str!("../topic.tsv"),
+        include_str!("../group.tsv"),
     ] {
         let lines: Vec<_> = table.lines().filter(|line| !line.starts_with('#')).collect();
         let keys: Vec<_> = parse_table(table).collect();
         assert_eq!(keys.len(), lines.len());
     }
-    for keys in [broker_keys(), topic_keys()] {
+    for keys in [broker_keys(), topic_keys(), group_keys()] {
         assert!(keys.windows(2).all(|pair| pair[0].name < pair[1].name), "sorted, no doubles");
     }
 }
 
 #[test]
 fn every_default_passes_its_own_check() {
-    for key in broker_keys().iter().chain(topic_keys()) {
+    for key in broker_keys().iter().chain(topic_keys()).chain(group_keys()) {
         if let Some(default) = key.default {
             assert_eq!(key.check(default), Ok(()), "{}", key.name);
         }
@@ -26,8 +27,8 @@ fn every_default_passes_its_own_check() {
 }
 
 #[test]
-fn a_topics_defaults_name_known_broker_keys() {
-    for key in topic_keys() {
+fn a_topics_and_a_groups_defaults_name_known_broker_keys() {
+    for key in topic_keys().iter().chain(group_keys()) {
         for synonym in &key.synonyms {
             assert!(broker_key(synonym).is_some(), "{synonym}");
         }

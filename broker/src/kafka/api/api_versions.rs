@@ -2,18 +2,20 @@
 //! connection.
 //!
 //! A version that is not known is answered in the form of version 0 with error 35 and this API's
-//! own range, so that the client can ask again (KIP-511, case B03). Leaves out: features, as none
-//! is finalized. Source: KIP-35, KIP-511, KIP-584.
+//! own range, so that the client can ask again (KIP-511, case B03). Source: KIP-35, KIP-511, KIP-584.
 
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
 use super::{APIS, Api, Context, Handler, Reply, Running};
-use crate::kafka::codec::messages::api_versions_response::ApiVersion;
+use crate::kafka::codec::messages::api_versions_response::{
+    ApiVersion, FinalizedFeatureKey, SupportedFeatureKey,
+};
 use crate::kafka::codec::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use crate::kafka::codec::{ApiKey, Message, encode_response};
 use crate::kafka::errors::ErrorCode;
+use crate::kafka::features::{FEATURES, Feature};
 
 /// The row of the table.
 pub(super) const API: Api = Api::new(ApiKey::ApiVersions, ApiVersions::VERSIONS, run);
@@ -41,13 +43,41 @@ impl Handler for ApiVersions {
         let valid = context.version < 3
             || (is_software_name(&request.client_software_name)
                 && is_software_name(&request.client_software_version));
-        let error_code = if valid { ErrorCode::None } else { ErrorCode::InvalidRequest };
+        if !valid {
+            let error_code = ErrorCode::InvalidRequest.code();
+            return ApiVersionsResponse { error_code, ..ApiVersionsResponse::default() };
+        }
         ApiVersionsResponse {
-            error_code: error_code.code(),
-            api_keys: if valid { APIS.iter().map(advertised).collect() } else { Vec::new() },
+            api_keys: APIS.iter().map(advertised).collect(),
+            supported_features: supported(context.version),
+            finalized_features_epoch: FEATURES_EPOCH,
+            finalized_features: finalized(),
             ..ApiVersionsResponse::default()
         }
     }
+}
+
+/// What is told of features belongs to the metadata that this node began with.
+const FEATURES_EPOCH: i64 = 0;
+
+/// Clients of version 3 cannot read a feature that may be off.
+fn supported(version: i16) -> Vec<SupportedFeatureKey> {
+    let readable = FEATURES.iter().filter(|feature| version >= 4 || feature.min > 0);
+    let key = |feature: &Feature| SupportedFeatureKey {
+        name: feature.name.into(),
+        min_version: feature.min,
+        max_version: feature.max,
+    };
+    readable.map(key).collect()
+}
+
+fn finalized() -> Vec<FinalizedFeatureKey> {
+    let key = |feature: &Feature| FinalizedFeatureKey {
+        name: feature.name.into(),
+        max_version_level: feature.finalized,
+        min_version_level: feature.finalized,
+    };
+    FEATURES.iter().filter(|feature| feature.finalized > 0).map(key).collect()
 }
 
 /// Letters, digits, dots and dashes, beginning and ending with a letter or digit (KIP-511).

@@ -1,8 +1,8 @@
 //! DescribeConfigs: key 32, v1–v4. Values of topics and of the node, with where they come from.
 //!
-//! Resource types: 2 topic, 4 broker (an empty name means what is set for all nodes). Leaves out:
-//! documentation texts; loggers (8), client metrics (16) and groups (32). Source: KIP-133, KIP-226,
-//! KIP-569; ConfigHelper.
+//! Resource types: 2 topic, 4 broker (an empty name means what is set for all nodes), 32 group.
+//! Leaves out: documentation texts; loggers (8) and client metrics (16). Source: KIP-133, KIP-226,
+//! KIP-569, KIP-848; ConfigHelper.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use crate::kafka::errors::ErrorCode;
 /// `ConfigResource.Type`.
 pub(super) const TOPIC: i8 = 2;
 pub(super) const BROKER: i8 = 4;
+pub(super) const GROUP: i8 = 32;
 
 /// The API.
 pub(super) struct DescribeConfigs;
@@ -43,6 +44,7 @@ impl Handler for DescribeConfigs {
                 let entries = match resource.resource_type {
                     TOPIC => topic(context, &image, resource),
                     BROKER => broker(context, &image, resource),
+                    GROUP => group(context, &image, resource),
                     other => Err(unknown_type(other)),
                 };
                 result(resource, entries, request.include_synonyms)
@@ -69,6 +71,21 @@ fn topic(
     let unknown = || Refused::new(ErrorCode::UnknownTopicOrPartition, "");
     let topic = image.topic(name).ok_or_else(unknown)?;
     let entries = layers(context, image).topic(&topic.overrides);
+    Ok(entries.into_iter().map(|entry| (entry, true)).collect())
+}
+
+/// A group need not exist.
+fn group(
+    context: &Context,
+    image: &Image,
+    resource: &DescribeConfigsResource,
+) -> Decided<Vec<Shown>> {
+    let name = &*resource.resource_name;
+    if name.is_empty() {
+        return Err(Refused::invalid_request("Group name must not be empty"));
+    }
+    let own = image.config(ConfigScope::Group, name).cloned().unwrap_or_default();
+    let entries = layers(context, image).group(&own);
     Ok(entries.into_iter().map(|entry| (entry, true)).collect())
 }
 

@@ -1,15 +1,15 @@
 //! IncrementalAlterConfigs: key 44, v0–v1. Sets, deletes, appends to and subtracts from values of
 //! topics and of the node; each resource whole or not at all.
 //!
-//! Resource types: 2 topic, 4 broker (an empty name means all nodes). Leaves out: loggers (8),
-//! client metrics (16) and groups (32); keys that no running node takes. Source: KIP-339;
+//! Resource types: 2 topic, 4 broker (an empty name means all nodes), 32 group. Leaves out: loggers
+//! (8) and client metrics (16); keys that no running node takes. Source: KIP-339;
 //! ConfigAdminManager, ConfigurationControlManager.incrementalAlterConfigs.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::admin::{Decided, Refused, duplicates, fields};
-use super::describe_configs::{BROKER, TOPIC, unknown_type};
+use super::describe_configs::{BROKER, GROUP, TOPIC, unknown_type};
 use super::{Context, Handler};
 use crate::config::change::{self, Change, KeyChange};
 use crate::controller::names;
@@ -71,6 +71,7 @@ async fn alter(context: &Context, resource: &AlterConfigsResource, validate_only
     match resource.resource_type {
         TOPIC => alter_topic(context, &resource.resource_name, changes()?, validate_only).await,
         BROKER => alter_broker(context, &resource.resource_name, changes()?, validate_only).await,
+        GROUP => alter_group(context, &resource.resource_name, changes()?, validate_only).await,
         other => Err(unknown_type(other)),
     }
 }
@@ -127,6 +128,24 @@ async fn alter_topic(
         return Ok(());
     }
     Ok(context.node.controller.alter_topic_config(topic.id, changes).await?)
+}
+
+async fn alter_group(
+    context: &Context,
+    name: &str,
+    changes: Vec<KeyChange>,
+    validate_only: bool,
+) -> Decided {
+    if name.is_empty() {
+        return Err(Refused::invalid_request("Default group resources are not allowed."));
+    }
+    if validate_only {
+        let image = Arc::clone(&context.node.controller.image());
+        let held = image.config(ConfigScope::Group, name).cloned().unwrap_or_default();
+        change::group(image.values(), &held, &changes)?;
+        return Ok(());
+    }
+    Ok(context.node.controller.alter_group_config(name, changes).await?)
 }
 
 async fn alter_broker(

@@ -73,7 +73,7 @@ impl Handler for JoinGroup {
 }
 
 /// As `InetAddress.toString` prints an address without a name.
-fn java_address(address: IpAddr) -> String {
+pub(super) fn java_address(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("/{address}"),
         IpAddr::V6(address) => {

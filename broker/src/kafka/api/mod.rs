@@ -2,6 +2,8 @@
 
 mod admin;
 mod api_versions;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
@@ -21,6 +23,7 @@ mod list_groups;
 mod list_offsets;
 mod metadata;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
@@ -63,7 +66,10 @@ pub const APIS: &[Api] = &[
     Api::of::<create_partitions::CreatePartitions>(),
     Api::of::<delete_groups::DeleteGroups>(),
     Api::of::<incremental_alter_configs::IncrementalAlterConfigs>(),
+    Api::of::<offset_delete::OffsetDelete>(),
     Api::of::<describe_cluster::DescribeCluster>(),
+    Api::of::<consumer_group_heartbeat::ConsumerGroupHeartbeat>(),
+    Api::of::<consumer_group_describe::ConsumerGroupDescribe>(),
     Api::of::<describe_topic_partitions::DescribeTopicPartitions>(),
 ];
 

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{
-    OffsetCommit as Commit, PartitionCommit, TopicCommit, UnknownGroup,
+    CommitForm, OffsetCommit as Commit, PartitionCommit, TopicCommit, UnknownGroup,
 };
 use duolog_coordinator::group::response::CommittedTopic;
 use duolog_log_core::ids::TopicId;
@@ -26,7 +26,7 @@ pub(super) struct OffsetCommit;
 
 /// First version that names topics by id.
 const TOPIC_ID_FROM: i16 = 10;
-/// First version that answers GROUP_ID_NOT_FOUND.
+/// First version that answers GROUP_ID_NOT_FOUND, and in which members may name their epochs.
 const NOT_FOUND_FROM: i16 = 9;
 
 impl Handler for OffsetCommit {
@@ -51,6 +51,11 @@ impl Handler for OffsetCommit {
                 instance: request.group_instance_id,
                 generation: request.generation_id_or_member_epoch,
                 retention_ms: Some(request.retention_time_ms).filter(|ms| *ms >= 0),
+                form: if context.version < NOT_FOUND_FROM {
+                    CommitForm::Generation
+                } else {
+                    CommitForm::MemberEpoch
+                },
                 unknown_group: if context.version < NOT_FOUND_FROM {
                     UnknownGroup::IllegalGeneration
                 } else {

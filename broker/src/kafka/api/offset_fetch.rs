@@ -53,9 +53,11 @@ impl Handler for OffsetFetch {
 async fn fetch(
     context: &Context,
     group: Str,
+    member: Option<(Str, i32)>,
     topics: Option<Vec<TopicFetch>>,
 ) -> Result<Vec<FetchedTopic>, ErrorCode> {
-    let fetched = context.node.coordinators.fetch_offsets(Fetch { group, topics }).await;
+    let fetch = Fetch { group, member, topics };
+    let fetched = context.node.coordinators.fetch_offsets(fetch).await;
     fetched.map_err(ErrorCode::of)
 }
 
@@ -68,7 +70,7 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
         };
         topics.into_iter().map(wanted).collect::<Vec<_>>()
     });
-    let (code, fetched) = match fetch(context, request.group_id, asked.clone()).await {
+    let (code, fetched) = match fetch(context, request.group_id, None, asked.clone()).await {
         Ok(fetched) => (ErrorCode::None, fetched),
         Err(code) if context.version >= TOP_LEVEL_ERROR_FROM => (code, Vec::new()),
         Err(code) => {
@@ -122,7 +124,12 @@ async fn group_of_many(
         let known = |topic| known_topic(context.version, &image, topic, &mut unknown);
         topics.into_iter().filter_map(known).collect()
     });
-    match fetch(context, asked.group_id.clone(), topics).await {
+    // Whoever names no member may read anybody's positions.
+    let member = match asked.member_id {
+        None if asked.member_epoch < 0 => None,
+        id => Some((id.unwrap_or_default(), asked.member_epoch)),
+    };
+    match fetch(context, asked.group_id.clone(), member, topics).await {
         Ok(fetched) => {
             let by_id = context.version >= TOPIC_ID_FROM;
             let found = fetched.into_iter().filter_map(|topic| found_topic(&image, topic, by_id));

@@ -17,6 +17,7 @@ use bytes::Bytes;
 mod admin;
 mod admin_cases;
 mod api_versions;
+mod consumer_groups;
 mod data;
 mod fetch_sessions;
 mod groups;

@@ -63,6 +63,10 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
         header(out, name, help, "gauge")?;
         writeln!(out, "{name} {bytes}")?;
     }
+    header(out, "duolog_groups", "Groups by type and state.", "gauge")?;
+    for ((group_type, state), count) in node.coordinators.census() {
+        writeln!(out, "duolog_groups{{type=\"{group_type}\",state=\"{state}\"}} {count}")?;
+    }
     let (offset, lag) = ("duolog_group_offset", "duolog_group_lag");
     header(out, offset, "Committed position.", "gauge")?;
     for position in &groups {

@@ -32,6 +32,7 @@ use crate::error::GroupError;
 use crate::group::context::Context;
 use crate::group::event::{GroupId, MemberId, Protocol, Timer};
 use crate::group::response::{GroupState, Response};
+use crate::record::consumer::StoredProtocol;
 use crate::record::{GroupValue, MemberValue, Record};
 use crate::shard::RequestId;
 use member::{Member, Votes};
@@ -60,6 +61,15 @@ enum Joining {
     Initial { delay_ms: i32, remaining_ms: i32, member_added: bool },
     /// All members, or the rebalance timeout.
     Rejoin,
+}
+
+/// A classic group on its way from or to a consumer group (KIP-848).
+#[derive(Debug)]
+pub(in crate::group) struct Upgrading {
+    /// As it would be stored.
+    pub(in crate::group) value: GroupValue,
+    /// All that each member offers.
+    pub(in crate::group) protocols: BTreeMap<MemberId, Vec<StoredProtocol>>,
 }
 
 /// A classic group's live state.
@@ -139,6 +149,38 @@ impl ClassicGroup {
         }
     }
 
+    /// The group as it goes over to the consumer protocol.
+    pub(in crate::group) fn upgrading(&self) -> Upgrading {
+        let stored = |offered: &Protocol| StoredProtocol {
+            name: offered.name.clone(),
+            metadata: offered.metadata.clone(),
+        };
+        let offers = |member: &Member| member.protocols.iter().map(stored).collect();
+        let members = self.members.iter();
+        let protocols = members.map(|(id, member)| (id.clone(), offers(member))).collect();
+        Upgrading { value: self.to_value(), protocols }
+    }
+
+    /// The group as it comes from the consumer protocol, its members' sessions begun.
+    pub(in crate::group) fn downgraded(from: Upgrading, cx: &mut Context<'_>) -> Self {
+        let mut group = Self::from_value(Some(&from.value));
+        for (id, protocols) in from.protocols {
+            if let Some(member) = group.members.get_mut(&id) {
+                group.votes.withdraw(&member.protocols);
+                let offered = |stored: StoredProtocol| Protocol {
+                    name: stored.name,
+                    metadata: stored.metadata,
+                };
+                member.protocols = protocols.into_iter().map(offered).collect();
+                group.votes.add(&member.protocols);
+            }
+        }
+        for (id, member) in &group.members {
+            cx.set_session(id, member.session_timeout_ms);
+        }
+        group
+    }
+
     fn record(&self, group: &GroupId) -> Record {
         Record::Group { group: group.clone(), value: Some(self.to_value()) }
     }
@@ -159,6 +201,11 @@ impl ClassicGroup {
     /// Whether Kafka clients hold the group: members, or ids that may yet come back.
     pub(in crate::group) fn is_held(&self) -> bool {
         !self.members.is_empty() || !self.pending.is_empty()
+    }
+
+    /// Whether it has no members; ids that were given out count for nothing.
+    pub(in crate::group) fn is_empty(&self) -> bool {
+        self.phase == Phase::Empty
     }
 
     /// Whether the stored record says all there is to say.

@@ -5,6 +5,7 @@
 //! | none but positions (a consumer that manages its partitions itself) | its commit |
 //! | classic, empty | the group becoming empty; its commit if that is not known |
 //! | classic, stable, consumers, topic not subscribed | its commit |
+//! | of the consumer protocol, topic not subscribed | its commit |
 //! | any other | it does not expire |
 //! | RocketMQ | it does not expire: its clients would read from the start again |
 //!
@@ -74,11 +75,19 @@ pub(in crate::group) fn expired(
     if is_over && image.classic.is_some() {
         expired.records.push(Record::Group { group: group.clone(), value: None });
     }
+    if let Some(image) = image.consumer.as_ref().filter(|_| is_over) {
+        let ends = image.tombstones().into_iter();
+        let ends = ends.map(|fact| Record::Consumer { group: group.clone(), fact });
+        expired.records.extend(ends);
+    }
     expired
 }
 
 /// How old positions count, and the topics that are spared; `None`: nothing expires.
 fn rule(image: &GroupImage, state: GroupState) -> Option<(Age, BTreeSet<Arc<str>>)> {
+    if let Some(consumers) = &image.consumer {
+        return Some((Age::SinceCommit, consumers.subscribed_topics()));
+    }
     let Some(classic) = image.classic.as_ref().filter(|value| !value.protocol_type.is_empty())
     else {
         return Some((Age::SinceCommit, BTreeSet::new()));
@@ -98,6 +107,9 @@ fn rule(image: &GroupImage, state: GroupState) -> Option<(Age, BTreeSet<Arc<str>
 /// Whether the group wants positions on `topic`: such are not deleted by OffsetDelete (KIP-496).
 /// A live consumer group whose subscription cannot be read wants all.
 pub(in crate::group) fn is_subscribed(image: &GroupImage, topic: &Arc<str>) -> bool {
+    if let Some(consumers) = &image.consumer {
+        return consumers.subscribed_topics().contains(topic);
+    }
     let Some(classic) = &image.classic else { return false };
     if &*classic.protocol_type != CONSUMER {
         return false;

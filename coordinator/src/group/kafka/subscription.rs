@@ -9,7 +9,7 @@ use crate::record::reader::Reader;
 use crate::record::{GroupValue, RecordError};
 
 /// Protocol type of the groups whose members' metadata Kafka understands.
-pub(super) const CONSUMER: &str = "consumer";
+pub(in crate::group) const CONSUMER: &str = "consumer";
 
 /// The topics that the members of `group` subscribe to; `None` if they are not consumers or say
 /// it in a way that cannot be read. An empty group subscribes to none.

@@ -1,6 +1,6 @@
 //! What tools ask of all kinds of groups, and what time and deleted topics do to them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Group, GroupShard, Live};
@@ -9,14 +9,25 @@ use crate::group::config::RocketMqListing;
 use crate::group::event::{
     DeleteGroup, DeletedTopic, DescribeGroup, Event, GroupId, ListGroups, MissingGroup, Timer,
 };
+use crate::group::kafka::subscription::CONSUMER;
 use crate::group::kafka::{expiry, offsets};
 use crate::group::response::{
-    CLASSIC_TYPE, DescribedGroup, GroupState, ListedGroup, Notice, Response,
+    CLASSIC_TYPE, CONSUMER_TYPE, DescribedGroup, GroupState, ListedGroup, Notice, Response,
 };
 use crate::limits::TOMBSTONES_MAX;
 use crate::record::Record;
 use crate::shard::{Outcome, RequestId, TimerChange};
 use crate::time::Now;
+
+impl Group {
+    /// Type as on the wire.
+    fn type_name(&self) -> &'static str {
+        match self.image.consumer {
+            Some(_) => CONSUMER_TYPE,
+            None => CLASSIC_TYPE,
+        }
+    }
+}
 
 impl GroupShard {
     pub(super) fn list(&self, list: &ListGroups) -> Response {
@@ -32,7 +43,7 @@ impl GroupShard {
             group: id.clone(),
             protocol_type: self.protocol_type(group),
             state: group.state(),
-            group_type: CLASSIC_TYPE,
+            group_type: group.type_name(),
         });
         Response::ListGroups(
             listed
@@ -42,22 +53,39 @@ impl GroupShard {
         )
     }
 
+    /// How many groups there are of each type and state, as [`Self::list`] tells them.
+    #[must_use]
+    pub fn census(&self) -> BTreeMap<(&'static str, &'static str), usize> {
+        let mut counts = BTreeMap::new();
+        for group in self.groups.values() {
+            *counts.entry((group.type_name(), group.state().name())).or_default() += 1;
+        }
+        counts
+    }
+
     fn protocol_type(&self, group: &Group) -> Arc<str> {
         let of_rocketmq = || match self.config.rocketmq_listing {
             RocketMqListing::Untyped => Arc::from(""),
             RocketMqListing::Typed => Arc::from("rocketmq"),
         };
+        if group.image.consumer.is_some() {
+            return Arc::from(CONSUMER);
+        }
         match &group.live {
             Live::Classic(classic) => classic.protocol_type().cloned().unwrap_or_default(),
             Live::RocketMq(_) => of_rocketmq(),
             Live::Idle if group.image.is_rocketmq() => of_rocketmq(),
-            Live::Idle => group.image.protocol_type().cloned().unwrap_or_default(),
+            Live::Idle | Live::Consumer(_) => {
+                group.image.protocol_type().cloned().unwrap_or_default()
+            }
         }
     }
 
     pub(super) fn describe(&self, describe: &DescribeGroup) -> Response {
         let id = &describe.group;
-        let group = self.groups.get(id);
+        // To whoever asks for classic groups a consumer group is none.
+        let found = self.groups.get(id);
+        let group = found.filter(|group| group.image.consumer.is_none());
         if let Some(Group { live: Live::Classic(classic), .. }) = group {
             return Response::DescribeGroup(classic.describe(id));
         }
@@ -68,7 +96,10 @@ impl GroupShard {
         Response::DescribeGroup(DescribedGroup {
             group: id.clone(),
             error,
-            error_message: error.map(|_| format!("Group {id} not found.")),
+            error_message: error.map(|_| match found {
+                Some(_) => format!("Group {id} is not a classic group."),
+                None => format!("Group {id} not found."),
+            }),
             state: group.map_or(GroupState::Dead, Group::state),
             protocol_type: group.map_or_else(Default::default, |group| self.protocol_type(group)),
             protocol: Arc::from(""),
@@ -86,6 +117,9 @@ impl GroupShard {
         let mut out = Outcome::default();
         let id = delete.group.clone();
         let step = self.with_known_group(&id, now, &mut out, |group, cx| {
+            if group.has_consumers() {
+                return Err(GroupError::NonEmptyGroup);
+            }
             match &mut group.live {
                 Live::Classic(classic) if classic.state() != GroupState::Empty => {
                     return Err(GroupError::NonEmptyGroup);
@@ -100,7 +134,7 @@ impl GroupShard {
                     let group = cx.group.clone();
                     cx.out.notices.push(Notice::ConsumerGroup { group, view: None });
                 }
-                Live::Idle => {}
+                Live::Idle | Live::Consumer(_) => {}
             }
             group.live = Live::Idle;
             let (records, more) = offsets::forget_all(cx.group, &group.image, TOMBSTONES_MAX);
@@ -109,6 +143,11 @@ impl GroupShard {
                 let gone = cx.group.clone();
                 if group.image.classic.is_some() {
                     cx.out.records.push(Record::Group { group: gone.clone(), value: None });
+                }
+                if let Some(image) = &group.image.consumer {
+                    let ends = image.tombstones().into_iter();
+                    let ends = ends.map(|fact| Record::Consumer { group: gone.clone(), fact });
+                    cx.out.records.extend(ends);
                 }
                 if group.image.family.is_some() {
                     cx.out.records.push(Record::Family { group: gone, value: None });
@@ -134,12 +173,15 @@ impl GroupShard {
     }
 
     pub(super) fn expire_offsets(
-        &self,
+        &mut self,
         id: GroupId,
         now: Now,
         out: &mut Outcome<Self>,
     ) -> Response {
-        let Some(group) = self.groups.get(&id) else { return Response::Done };
+        let Some(group) = self.groups.get_mut(&id) else { return Response::Done };
+        if matches!(group.live, Live::Consumer(_)) && !group.has_consumers() {
+            group.live = Live::Idle;
+        }
         // A heartbeat whose family record is not in the log yet counts as well.
         if !group.has_rocketmq_members() {
             let retention_ms = self.config.offsets_retention_ms;

@@ -9,7 +9,7 @@ use crate::group::event::{
     Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, OffsetDelete, OffsetFetch, SyncGroup,
     UnknownGroup,
 };
-use crate::group::kafka::{expiry, offsets};
+use crate::group::kafka::{consumer, expiry, offsets};
 use crate::group::response::{LeftMember, PartitionResult, Response};
 use crate::shard::{Outcome, RequestId};
 use crate::time::Now;
@@ -40,6 +40,9 @@ impl GroupShard {
                 cx.refuse_join(request, join.member, error);
             } else if group.has_rocketmq_members() {
                 cx.refuse_join(request, join.member, GroupError::HeldByRocketMq);
+            } else if group.has_consumers() {
+                let response = group.join_consumers(&join, cx);
+                cx.respond(Some(request), Ok(Response::JoinGroup(response)));
             } else {
                 group.classic(cx).join(request, join, cx);
                 Self::take_from_rocketmq(group, cx);
@@ -67,6 +70,11 @@ impl GroupShard {
                 Self::take_from_rocketmq(group, cx);
                 true
             }
+            Live::Consumer(_) => {
+                let answer = group.sync_consumers(&sync, cx).map(Response::SyncGroup);
+                cx.respond(Some(request), answer);
+                true
+            }
             Live::Idle | Live::RocketMq(_) => false,
         });
         if taken != Some(true) {
@@ -84,9 +92,13 @@ impl GroupShard {
         if heartbeat.group.is_empty() {
             return Err(GroupError::InvalidGroupId);
         }
-        let Heartbeat { group, member, instance, generation } = heartbeat;
-        self.with_known_group(&group, now, out, |group, cx| match &mut group.live {
-            Live::Classic(classic) => classic.heartbeat(&member, instance.as_ref(), generation, cx),
+        let id = heartbeat.group.clone();
+        self.with_known_group(&id, now, out, |group, cx| match &mut group.live {
+            Live::Classic(classic) => {
+                let Heartbeat { member, instance, generation, .. } = &heartbeat;
+                classic.heartbeat(member, instance.as_ref(), *generation, cx)
+            }
+            Live::Consumer(_) => group.classic_heartbeat(&heartbeat, cx),
             Live::Idle | Live::RocketMq(_) => Err(GroupError::UnknownMemberId),
         })
         .unwrap_or(Err(GroupError::UnknownMemberId))
@@ -102,6 +114,10 @@ impl GroupShard {
             return Err(GroupError::InvalidGroupId);
         }
         let LeaveGroup { group: id, members } = leave;
+        if self.groups.get(&id).is_some_and(Group::has_consumers) {
+            let left = self.with_group(&id, now, out, |group, cx| group.classic_leave(members, cx));
+            return Ok(Response::LeaveGroup(left));
+        }
         let is_live =
             self.groups.get(&id).is_some_and(|group| matches!(group.live, Live::Classic(_)));
         if !is_live {
@@ -137,8 +153,12 @@ impl GroupShard {
         Ok(Response::OffsetCommit(topics))
     }
 
-    pub(super) fn fetch(&self, fetch: OffsetFetch) -> Response {
-        Response::OffsetFetch(offsets::fetch(self.image(&fetch.group), fetch.topics))
+    pub(super) fn fetch(&self, fetch: OffsetFetch) -> Result<Response, GroupError> {
+        let image = self.image(&fetch.group);
+        if let Some(consumers) = image.and_then(|image| image.consumer.as_ref()) {
+            consumer::check_fetch(consumers, fetch.member.as_ref())?;
+        }
+        Ok(Response::OffsetFetch(offsets::fetch(image, fetch.topics)))
     }
 
     pub(super) fn delete_offsets(
@@ -180,6 +200,10 @@ fn admit_commit(
     commit: &OffsetCommit,
     cx: &mut Context<'_>,
 ) -> Result<(), GroupError> {
+    if let Some(image) = &group.image.consumer {
+        let topic_id = |name: &str| cx.known.metadata.topic(name).map(|topic| topic.id);
+        return consumer::check_commit(image, commit, topic_id);
+    }
     match &mut group.live {
         Live::Classic(classic) => {
             let instance: Option<&Arc<str>> = commit.instance.as_ref();
@@ -187,8 +211,8 @@ fn admit_commit(
         }
         // As a classic group with members refuses whoever is none of them.
         Live::RocketMq(members) if members.has_members() => Err(GroupError::UnknownMemberId),
-        Live::RocketMq(_) | Live::Idle if commit.generation < 0 => Ok(()),
-        Live::RocketMq(_) | Live::Idle => Err(GroupError::UnknownMemberId),
+        Live::RocketMq(_) | Live::Consumer(_) | Live::Idle if commit.generation < 0 => Ok(()),
+        Live::RocketMq(_) | Live::Consumer(_) | Live::Idle => Err(GroupError::UnknownMemberId),
     }
 }
 

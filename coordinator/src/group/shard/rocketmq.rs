@@ -199,7 +199,8 @@ impl GroupShard {
 }
 
 /// Records that the group is RocketMQ's from now on.
-fn claim(group: &Group, cx: &mut Context<'_>) {
+fn claim(group: &mut Group, cx: &mut Context<'_>) {
+    group.end_consumers(cx);
     if group.image.classic.is_some() {
         cx.decide(Record::Group { group: cx.group.clone(), value: None });
     }

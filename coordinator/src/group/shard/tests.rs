@@ -56,7 +56,7 @@ mod fetches {
 
     fn fetch(bench: &mut Bench, group: &str, topic: &str, topic_id: TopicId) -> (i64, i32, String) {
         let topic = TopicFetch { topic: topic.into(), topic_id, partitions: vec![0] };
-        let fetch = OffsetFetch { group: group.into(), topics: Some(vec![topic]) };
+        let fetch = OffsetFetch { group: group.into(), member: None, topics: Some(vec![topic]) };
         let answer = bench.ask(Event::OffsetFetch(fetch));
         let Ok(Response::OffsetFetch(topics)) = answer else { panic!("{answer:?}") };
         assert_eq!(topics[0].topic_id, topic_id);
@@ -100,7 +100,8 @@ mod fetches {
         let events = Arc::new(Events::silent(NodeId(1)));
         let mut runtime =
             crate::runtime::Runtime::loading(GroupShard::new(GroupConfig::default(), events));
-        let fetch = |topics| Event::OffsetFetch(OffsetFetch { group: "g".into(), topics });
+        let fetch =
+            |topics| Event::OffsetFetch(OffsetFetch { group: "g".into(), member: None, topics });
         let asked = [
             fetch(None),
             fetch(Some(Vec::new())),

@@ -18,8 +18,6 @@ const DIFFERENCES: &[(&str, &str, i16, &str)] = &[
     (r#"{"name":"e9","#, "e9", 40, "there is no tiered storage"),
     (r#"[{"name":""}],"responsePartitionLimit""#, "", 17, "Kafka fails on an empty name"),
     (r#""resourceType":7,"resourceName":"x","configurationKeys""#, "7/x", 42, "a clearer text"),
-    (r#""resourceType":32"#, "32/group", 42, "groups of the new protocol are not built"),
-    (r#""resourceType":32,"resourceName":"g""#, "32/g", 42, "as above"),
     (r#""configOperation":7"#, "2/one", 42, "Kafka fails on an unknown operation"),
     (r#""resourceName":"old","#, "2/old", 40, "nothing compacts yet"),
     (r#""min.compaction.lag.ms","configOperation":0"#, "2/five", 40, "nothing compacts yet"),

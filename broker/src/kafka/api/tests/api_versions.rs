@@ -4,6 +4,7 @@ use super::*;
 use crate::kafka::api::APIS;
 use crate::kafka::codec::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::kafka::features::FEATURES;
 
 async fn versions(served: &Served, version: i16, software: &str) -> ApiVersionsResponse {
     let request = ApiVersionsRequest {
@@ -32,8 +33,17 @@ async fn what_is_served_is_listed_and_nothing_else() {
             assert_eq!(listed.get(&(api.key as i16)), Some(&(min, max)), "{api:?}");
             assert_eq!(api.versions(), api.key.versions(), "all versions of the table");
         }
-        assert!(response.finalized_features.is_empty(), "none is whole");
-        assert!(response.supported_features.is_empty());
+        let finalized: Vec<_> = response
+            .finalized_features
+            .iter()
+            .map(|feature| (&*feature.name, feature.min_version_level, feature.max_version_level))
+            .collect();
+        let whole: Vec<_> =
+            FEATURES.iter().map(|of| (of.name, of.finalized, of.finalized)).collect();
+        assert_eq!(finalized, if version >= 3 { whole } else { Vec::new() });
+        // Before version 4 no feature is told that may be off.
+        let told = response.supported_features.iter().filter(|feature| feature.min_version == 0);
+        assert_eq!(told.count() > 0, version == 4);
     }
 }
 

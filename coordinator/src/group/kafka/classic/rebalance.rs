@@ -18,7 +18,7 @@ impl ClassicGroup {
     }
 
     /// Asks all members to join; the first members of an empty group get company for a while.
-    pub(super) fn prepare_rebalance(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::group) fn prepare_rebalance(&mut self, cx: &mut Context<'_>) {
         if self.phase == Phase::CompletingRebalance {
             self.fail_syncs(GroupError::RebalanceInProgress, cx);
         }
