@@ -7,12 +7,15 @@
 //!    segments that are not the last or begin before the end of the one before: what a roll that
 //!    failed left behind. This holds after a clean stop too;
 //! 2. segments below the one that holds the recovery point keep their bytes, their indexes are
-//!    checked; one that begins before the end of the one before it is dropped;
+//!    checked; one that begins before the end of the one before it is dropped. One that begins
+//!    behind it is kept, as in Kafka: a segment between both was lost at rest, which is told;
 //! 3. from that segment on every batch is read: length, CRC, offsets. The first one that is not
 //!    whole ends the log: the rest of its segment is cut off, later segments are dropped. So is a
 //!    segment that does not begin where the one before it ends. Below the offset up to which the log
 //!    is known to have been whole and on disk nothing is cut off: the scan goes on behind the damage,
-//!    with the next whole batch, and tells (`damage.rs`);
+//!    with the next whole batch, and tells (`damage.rs`). Behind a gap above the recovery point
+//!    nothing is kept: there a power cut may have taken a segment whose records others count on,
+//!    and a replica must not claim an end that it has not all records below of;
 //! 4. producers are replayed from the newest sound snapshot on, and with them the aborted
 //!    transactions; leader epochs are read from the batches.
 //!

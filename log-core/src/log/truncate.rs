@@ -46,12 +46,20 @@ impl Log {
         Ok(log_end)
     }
 
-    /// The part of a truncation that changes files: cuts the active segment's, removes those of
-    /// `dropped`, newest first, and builds the producers anew.
+    /// The part of a truncation that changes files: removes those of `dropped`, newest first, then cuts
+    /// the active segment's, and builds the producers anew.
+    ///
+    /// A crash at any point, also one that forgets what was not synced, leaves a log that ends early
+    /// or late and has no gap: names go in their order, and the cut is made when they are gone for
+    /// good. So a gap below the recovery point is damage, and what lies behind it is kept
+    /// (`recovery.rs`).
     fn cut_files(&mut self, dropped: &[Arc<Segment>], now_ms: i64) -> Result<(), LogError> {
-        self.active.cut_files(&*self.disk)?;
         self.delete_segments(dropped, now_ms)?;
         self.delete_snapshots_from(self.log_end + 1, now_ms)?;
+        if !dropped.is_empty() {
+            self.disk.sync_dir(&self.dir)?;
+        }
+        self.active.cut_files(&*self.disk)?;
         // Before anything is written behind the cut: a power cut that kept the new bytes but not the cut would find old
         // batches after new ones, each of them whole.
         self.active.segment.log.sync()?;

@@ -1,7 +1,8 @@
 //! What is damaged or missing below the offset up to which the log was whole and on disk.
 //!
 //! Damage between whole batches stays in its file: readers are told where they meet it, and find
-//! what lies behind it. Damage at the end is moved to a file of its own. After a clean stop the log
+//! what lies behind it. Where a whole segment is missing readers step over it, as over what compaction
+//! took. Damage at the end is moved to a file of its own. After a clean stop the log
 //! goes on where it had ended, so that no offset is given twice; after any other stop the checkpoints
 //! may be those of an earlier log, and it goes on behind its last whole batch.
 
@@ -76,6 +77,12 @@ impl Recovery {
         let (from, segment) = (log_start, log_start);
         self.found(Damage { from, to, segment, position: 0, bytes: 0, set_aside: None })?;
         Ok(if self.hint.shutdown == Shutdown::Clean { to } else { log_start })
+    }
+
+    /// The segments from `from` (inclusive) to `to` (exclusive) are not there, though later ones that
+    /// were synced after them are.
+    pub(super) fn segments_missing(&mut self, from: i64, to: i64) -> Result<(), LogError> {
+        self.found(Damage { from, to, segment: from, position: 0, bytes: 0, set_aside: None })
     }
 
     fn found(&mut self, damage: Damage) -> Result<(), LogError> {

@@ -127,7 +127,7 @@ impl Recovery {
         Self::last_segment(parts, scanned.heads, scanned.aborted)
     }
 
-    /// Adds the append times that are known.
+    /// Puts the last segment together, with those append times that its side index has.
     fn last_segment(
         parts: SegmentParts,
         heads: LogHeads,
@@ -237,8 +237,9 @@ impl Recovery {
     }
 
     /// Checks the first `scanned_from` segments and drops those, up to the first that is scanned,
-    /// that begin before the end of the one before. Returns the trusted ones, and those to scan: at
-    /// least one.
+    /// that begin before the end of the one before. One that begins behind it stays, and what is
+    /// missing is noted: retention and truncation leave no gap, so a segment was taken away that had
+    /// been on disk. Returns the trusted ones, and those to scan: at least one.
     pub(super) fn check_all_trusted(
         &mut self,
         segments: &[Arc<Segment>],
@@ -253,10 +254,10 @@ impl Recovery {
                 self.drop_segments(std::slice::from_ref(segment))?;
                 continue;
             }
-            if end_offset.is_some_and(|end| !self.may_follow(segment.base_offset, end)) {
-                // A truncation was cut short: what follows the gap is the log's no more.
-                self.drop_segments(segments.get(index..).unwrap_or_default())?;
-                break;
+            if let Some(end) = end_offset
+                && !self.may_follow(segment.base_offset, end)
+            {
+                self.segments_missing(end, segment.base_offset)?;
             }
             if index >= scanned_from {
                 return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));
@@ -267,7 +268,7 @@ impl Recovery {
             end_offset = (claimed <= recovery_point).then_some(claimed);
             trusted.push(Arc::clone(segment));
         }
-        // All that followed was dropped: the log ends in a trusted segment.
+        // All that followed began too early and was dropped: the log ends in a trusted segment.
         let last = trusted.pop().into_iter().collect();
         Ok((trusted, last))
     }

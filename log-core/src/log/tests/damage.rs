@@ -229,3 +229,76 @@ fn a_damaged_offset_in_an_old_segment_drops_no_later_one() {
         assert_eq!(report.segments_dropped, 0);
     }
 }
+
+/// Ten batches of two records over several segments, cleanly stopped; the segments' base offsets.
+fn synced_segments(disk: &MemDisk) -> Vec<i64> {
+    let mut log = open(disk, uncached(small(300)));
+    for i in 0..10 {
+        append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
+    }
+    log.close_clean(0).unwrap();
+    log.segments.iter().map(|segment| segment.base_offset).collect()
+}
+
+#[test]
+fn behind_a_missing_segment_all_that_was_synced_is_kept_and_readers_step_over() {
+    let whole = data_disk();
+    let bases = synced_segments(&whole);
+    assert!(bases.len() >= 4, "{bases:?}");
+    let config = || uncached(small(300));
+    for missing in 1..bases.len() - 1 {
+        let (from, to) = (bases[missing], bases[missing + 1]);
+        for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+            let disk = whole.kill();
+            disk.remove(&path(&format!("{from:020}.log"))).unwrap();
+            let (mut log, report) = open_as(&disk, config(), known(shutdown));
+            assert_eq!((log.log_end_offset(), report.segments_dropped), (OFFSETS, 0), "{from}");
+            let lost: Vec<_> = report.damage.iter().map(|one| (one.from, one.to)).collect();
+            // After a clean stop nothing is looked at but the end.
+            let expected = if shutdown == Shutdown::Clean { vec![] } else { vec![(from, to)] };
+            assert_eq!(lost, expected, "{from} {shutdown:?}");
+            let reader = log.reader();
+            for offset in 0..OFFSETS {
+                let first = if (from..to).contains(&offset) { to } else { offset / 2 * 2 };
+                let rest = (first..OFFSETS).filter(|found| !(from..to).contains(found));
+                assert_eq!(readable_from(&reader, offset), rest.collect::<Vec<_>>(), "{offset}");
+                for end in offset + 1..=OFFSETS {
+                    for minimum in [ReadMinimum::OneBatch, ReadMinimum::Nothing] {
+                        let read = reader.read(offset, 1 << 20, end, minimum).unwrap();
+                        assert!((offset..=OFFSETS).contains(&read.next_offset), "{offset} {end}");
+                    }
+                }
+                reader.tags(offset, OFFSETS, &|_| None).unwrap();
+                reader.offset_for_timestamp(offset, OFFSETS).unwrap();
+            }
+            assert_eq!(put(&mut log, &["next"]), OFFSETS);
+            let next = append(&mut log, sequenced((1, 0), 20, &["producers are whole"])).unwrap();
+            assert_eq!(next.novelty, Novelty::New);
+            log.truncate_to(from + 1, 0).unwrap();
+            assert!(log.log_end_offset() <= from, "cut in the gap");
+            put(&mut log, &["x"]);
+        }
+    }
+}
+
+#[test]
+fn a_log_that_must_be_whole_is_refused_when_a_segment_is_missing() {
+    let disk = data_disk();
+    let bases = synced_segments(&disk);
+    disk.remove(&path(&format!("{:020}.log", bases[1]))).unwrap();
+    let hint = OpenHint { on_loss: OnLoss::Refuse, ..known(Shutdown::Unclean) };
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let refused = Log::open(shared, Path::new(DIR), identity(), Arc::new(small(300)), hint, 0);
+    assert!(matches!(refused, Err(LogError::Corrupt { offset, .. }) if offset == bases[1]));
+}
+
+#[test]
+fn behind_a_gap_above_the_recovery_point_nothing_is_kept() {
+    let disk = data_disk();
+    let bases = synced_segments(&disk);
+    disk.remove(&path(&format!("{:020}.log", bases[2]))).unwrap();
+    let hint = OpenHint { recovery_point: Some(bases[1]), ..OpenHint::default() };
+    let (log, report) = open_as(&disk, small(300), hint);
+    assert_eq!(log.log_end_offset(), bases[2], "the log ends where the gap begins");
+    assert_eq!(report.segments_dropped, bases.len() - 3);
+}

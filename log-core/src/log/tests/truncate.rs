@@ -143,6 +143,25 @@ fn a_cut_that_fails_half_way_closes_the_log_for_writes_and_reopens_whole() {
     }
 }
 
+/// Also with a recovery point that vouches for all that was cut.
+#[test]
+fn a_power_cut_during_a_cut_leaves_no_gap() {
+    for (step, seed) in (0..40).flat_map(|step| (0..8).map(move |seed| (step, seed))) {
+        let disk = data_disk();
+        let mut log = filled(&disk, small(300));
+        log.flush(0).unwrap();
+        let before = read_from(&log.reader(), 0);
+        disk.fail_operation(disk.operations() + step, Fault::Halt);
+        _ = log.truncate_to(6, 0);
+        let hint = OpenHint { recovery_point: Some(20), ..OpenHint::default() };
+        let (log, report) = open_as(&disk.crash(Crash::Seeded(seed)), small(300), hint);
+        let after = read_from(&log.reader(), 0);
+        assert!(after.len() >= 6 && before.starts_with(&after), "{step} {seed}: {after:?}");
+        assert_eq!(log.log_end_offset(), after.len() as i64, "{step} {seed}");
+        assert_eq!(report.damage, [], "{step} {seed}");
+    }
+}
+
 /// Each batch of such a mixture would be whole, and its epochs those of no leader's log.
 #[test]
 fn a_power_cut_never_leaves_old_batches_behind_new_ones() {
