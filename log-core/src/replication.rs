@@ -11,3 +11,6 @@ pub mod isr;
 mod leader;
 pub mod partition;
 pub mod terms;
+
+#[cfg(test)]
+mod testing;

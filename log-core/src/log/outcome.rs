@@ -82,11 +82,11 @@ pub struct TimestampOffset {
 /// An aborted transaction, as Fetch tells it to `read_committed` clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbortedTxn {
-    /// Whose.
+    /// The producer that began it.
     pub producer_id: i64,
-    /// Its first offset.
+    /// Of its first record: inclusive.
     pub first_offset: i64,
-    /// Offset of the abort marker.
+    /// Offset of the abort marker: inclusive.
     pub last_offset: i64,
     /// The last stable offset once the marker was written.
     pub last_stable_offset: i64,

@@ -49,7 +49,7 @@ impl SparseIndexer {
         self.greatest
     }
 
-    /// Takes in the batch at `position`; the entries that it is due.
+    /// Takes in the batch at `position`; returns the entries that the indexes get for it.
     pub(crate) fn observe(
         &mut self,
         header: &BatchHeader,

@@ -1,32 +1,5 @@
 use super::*;
-use crate::replication::partition::{LogPosition, PartitionRules};
-
-const LAG_MS: i64 = 30_000;
-
-fn nodes(ids: &[i32]) -> BTreeSet<NodeId> {
-    ids.iter().map(|&id| NodeId(id)).collect()
-}
-
-fn log(start: i64, end: i64) -> LogPosition {
-    LogPosition {
-        log_start_offset: Offset(start),
-        log_end_offset: Offset(end),
-        first_unstable_offset: None,
-    }
-}
-
-fn partition(min_insync_replicas: usize, end: i64, high_watermark: i64) -> Partition {
-    let rules = PartitionRules { min_insync_replicas, replica_lag_time_max_ms: LAG_MS };
-    Partition::new(NodeId(1), rules, log(0, end), Offset(high_watermark))
-}
-
-fn leader(min_insync_replicas: usize, replicas: &[i32], isr: &[i32], end: i64) -> Partition {
-    let mut partition = partition(min_insync_replicas, end, 0);
-    let assignment = Assignment { replicas: nodes(replicas), isr: nodes(isr), partition_epoch: 0 };
-    partition.become_leader(LeaderEpoch(1), assignment, 0).unwrap();
-    partition.drain_effects();
-    partition
-}
+use crate::replication::testing::{LAG_MS, leader, nodes, partition};
 
 fn question(node: i32, offset: i64) -> FetchQuestion {
     FetchQuestion {
