@@ -248,6 +248,14 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// Takes one value of any kind as it stands.
+    pub(crate) fn any_value(&mut self) -> Result<&'a [u8], JsonError> {
+        self.peek();
+        let start = self.at;
+        self.skip_value(1)?;
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
     /// Takes one value of any kind and drops it. `depth` counts what it is nested in.
     pub(crate) fn skip_value(&mut self, depth: usize) -> Result<(), JsonError> {
         if depth > JSON_DEPTH_MAX {

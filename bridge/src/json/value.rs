@@ -1,8 +1,11 @@
 //! A JSON text as a tree.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use super::out::{JsonOut, ToJson};
+use bytes::Bytes;
+
+use super::out::{JsonOut, JsonStyle, ToJson};
 use super::scan::{Cursor, JsonError, Quoted};
 use crate::limits::{JSON_DEPTH_MAX, JSON_VALUES_MAX};
 
@@ -44,6 +47,29 @@ impl<'a> Value<'a> {
         let value = parser.value(0)?;
         parser.cursor.end()?;
         Ok(value)
+    }
+
+    /// What fastjson2 gives for it where a string is wanted: its text on one line. Of members with
+    /// one name the last value, in the place of the first, and none that are null; numbers with an
+    /// exponent as Java prints its doubles. Of a list of one string that string itself.
+    pub(crate) fn compact(&self) -> Bytes {
+        if let Self::Array(elements) = self
+            && let [Self::Text(text)] = elements.as_slice()
+        {
+            return Bytes::copy_from_slice(text.as_bytes());
+        }
+        JsonOut::text_of(&Compact(self), JsonStyle::Fastjson)
+    }
+
+    /// Whether something without quotes is neither number, truth value nor null.
+    pub(crate) fn has_bare_words(&self) -> bool {
+        match self {
+            Self::Null | Self::Text(_) => false,
+            Self::Word(word) => !matches!(&**word, "true" | "false") && !is_number(word),
+            Self::Array(elements) => elements.iter().any(Self::has_bare_words),
+            // Names may be bare.
+            Self::Object(members) => members.iter().any(|(_, value)| value.has_bare_words()),
+        }
     }
 
     /// The last value of that name in an object; null if there is none.
@@ -149,6 +175,74 @@ impl<'a> Value<'a> {
         let pairs = members.iter().filter(|(_, value)| !value.is_null()).map(pair);
         let wrong = BodyError::Field { field, expected: "an object of strings" };
         pairs.collect::<Option<_>>().ok_or(wrong)
+    }
+}
+
+/// As JSON has them, in any of the ways that Java takes.
+fn is_number(word: &str) -> bool {
+    let starts = word.strip_prefix('-').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit());
+    starts && word.parse::<f64>().is_ok()
+}
+
+/// A number with an exponent as Java's `Double.toString` has it; others as they stand.
+fn java_number(word: &str) -> Cow<'_, str> {
+    let number = match word.parse::<f64>() {
+        Ok(number) if number.is_finite() && word.contains(['e', 'E']) => number,
+        _ => return Cow::Borrowed(word),
+    };
+    if number == 0.0 || (1e-3..1e7).contains(&number.abs()) {
+        return Cow::Owned(format!("{number:?}"));
+    }
+    let text = format!("{number:E}");
+    match text.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => {
+            Cow::Owned(format!("{digits}.0E{exponent}"))
+        }
+        _ => Cow::Owned(text),
+    }
+}
+
+/// See [`Value::compact`].
+struct Compact<'a>(&'a Value<'a>);
+
+impl ToJson for Compact<'_> {
+    fn write(&self, out: &mut JsonOut) {
+        match self.0 {
+            Value::Array(elements) => {
+                let elements: Vec<_> = elements.iter().map(Compact).collect();
+                out.list(&elements);
+            }
+            Value::Object(members) => {
+                let mut places = HashMap::new();
+                let mut kept: Vec<(&Value<'_>, &Value<'_>)> = Vec::with_capacity(members.len());
+                for (key, value) in members {
+                    let name = key.as_str().unwrap_or("null");
+                    match places.get(name).and_then(|place: &usize| kept.get_mut(*place)) {
+                        Some(held) => held.1 = value,
+                        None => {
+                            places.insert(name, kept.len());
+                            kept.push((key, value));
+                        }
+                    }
+                }
+                let mut object = out.object();
+                for (key, value) in kept.into_iter().filter(|(_, value)| !value.is_null()) {
+                    match key {
+                        // Alone among the names it stays without quotes.
+                        Value::Word(word) if is_number(word) => {
+                            object.entry(key, &Compact(value));
+                        }
+                        key => {
+                            let name = key.as_str().unwrap_or("null");
+                            object.field(name, &Compact(value));
+                        }
+                    }
+                }
+                object.end();
+            }
+            Value::Word(word) => out.raw(&java_number(word)),
+            other => other.write(out),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::command::{LanguageCode, RemotingCommand, SerializeType};
 use super::fields::{ExtFields, FieldsBuilder};
-use crate::json::{Cursor, JsonError, Quoted, write_string};
+use crate::json::{Cursor, JsonError, Quoted, Value, write_string};
 
 /// Reads a header. Bytes that are no UTF-8 read as U+FFFD, as in the original.
 pub(super) fn decode(header: &[u8]) -> Result<RemotingCommand, JsonError> {
@@ -122,7 +122,7 @@ fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
         } else {
             let name = part(cursor, fields.text())?;
             cursor.expect(b':')?;
-            let value = part(cursor, fields.text())?;
+            let value = value_part(cursor, fields.text())?;
             if let (Some(name), Some(value)) = (name, value) {
                 fields.push(name, value);
             }
@@ -132,6 +132,23 @@ fn ext_fields(cursor: &mut Cursor<'_>) -> Result<ExtFields, JsonError> {
         }
         cursor.expect(b',')?;
     }
+}
+
+/// As [`part`]; an array or object is its own text, written anew as the original's library does.
+fn value_part(
+    cursor: &mut Cursor<'_>,
+    text: &mut Vec<u8>,
+) -> Result<Option<(usize, usize)>, JsonError> {
+    if !matches!(cursor.peek(), Some(b'[' | b'{')) {
+        return part(cursor, text);
+    }
+    let value = Value::parse(cursor.any_value()?)?;
+    if value.has_bare_words() {
+        return Err(cursor.error("numbers, true, false or null without quotes before this"));
+    }
+    let before = text.len();
+    text.extend_from_slice(&value.compact());
+    Ok(Some((before, text.len())))
 }
 
 /// Where a string, number or boolean is in `text`, which begins with the cursor's own text; `None`

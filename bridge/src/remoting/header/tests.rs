@@ -153,3 +153,43 @@ fn bad_fields_are_named() {
         assert!(error.to_string().contains("<e>"), "{error}");
     }
 }
+
+/// As fastjson2 2.0.59 in rocketmq-remoting 5.5.0 answers; no client of RocketMQ's own sends such.
+#[test]
+fn a_field_that_is_a_list_or_an_object_is_its_text() {
+    let read = |value: &str| {
+        let header = format!("{{\"code\":310,\"extFields\":{{\"x\":{value},\"y\":\"z\"}}}}");
+        let decoded = super::super::json_header::decode(header.as_bytes()).ok()?;
+        assert_eq!(decoded.ext_fields.get("y"), Some("z"), "{value}: the next field");
+        decoded.ext_fields.get("x").map(str::to_owned)
+    };
+    for (value, text) in [
+        ("[]", "[]"),
+        ("{}", "{}"),
+        ("[ 1 , \"a\" , null , true ]", "[1,\"a\",null,true]"),
+        (r#"{"a":1,"b":null,"c":[1]}"#, r#"{"a":1,"c":[1]}"#),
+        (r#"{"b":1,"a":2,"b":3}"#, r#"{"b":3,"a":2}"#),
+        (r#"{"b":1,"a":2}"#, r#"{"b":1,"a":2}"#),
+        (r#"{"a":{},"b":[[[]]]}"#, r#"{"a":{},"b":[[[]]]}"#),
+        ("{a:1}", r#"{"a":1}"#),
+        ("{1:2}", "{1:2}"),
+        ("{null:1}", r#"{"null":1}"#),
+        ("{true:1}", r#"{"true":1}"#),
+        ("{'a':'b'}", r#"{"a":"b"}"#),
+        ("[1.0,1.50,1e3,0.1]", "[1.0,1.50,1000.0,0.1]"),
+        ("[1E-7,3.0e10,1.0E+2]", "[1.0E-7,3.0E10,100.0]"),
+        ("[100000000000000000000,-1]", "[100000000000000000000,-1]"),
+        ("[12345678901234567890.5]", "[12345678901234567890.5]"),
+        (r#"["<>&' /é"]"#, "<>&' /é"),
+        (r#"["a","b\n"]"#, r#"["a","b\n"]"#),
+        (r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"😀"}"#),
+        ("[false]", "[false]"),
+    ] {
+        assert_eq!(read(value).as_deref(), Some(text), "{value}");
+    }
+    for value in ["[abc]", "[undefined]", "[,]", "[.5]", "[1f]", "[", "{\"a\"}", "{\"a\":1"] {
+        assert_eq!(read(value), None, "{value}");
+    }
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    assert_eq!(read(&deep), None, "nesting is bounded");
+}
