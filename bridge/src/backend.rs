@@ -218,6 +218,10 @@ pub trait Backend: Send + Sync + 'static {
     /// where `name` has `_` (Kafka refuses a second topic of that kind, so there is at most one).
     fn topic(&self, name: &str) -> Option<Arc<Topic>>;
 
+    /// What the name server shows of `topic`: nearly always the topic itself, an older state of it or
+    /// nothing while its route is on its way there.
+    fn route(&self, topic: &Arc<Topic>) -> Option<Arc<Topic>>;
+
     /// All topics, sorted by stored name; internal ones too.
     fn topics(&self) -> Vec<Arc<Topic>>;
 

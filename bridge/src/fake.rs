@@ -111,6 +111,13 @@ impl FakeBackend {
         state.put(topic)
     }
 
+    /// Keeps a topic's route from the name server.
+    pub(crate) fn unpublish(&self, name: &str) {
+        let mut state = self.state.lock();
+        let id = state.topics.get(name).expect("a topic").id;
+        state.unpublished.insert(id);
+    }
+
     /// Appends one batch of messages with these tags (none if empty) and bodies.
     pub(crate) fn write_tagged(&self, topic: &str, partition: i32, messages: &[(&str, &str)]) {
         let records = messages.iter().map(|(tag, body)| {

@@ -182,6 +182,10 @@ impl Backend for BridgeBackend {
         self.node.controller.image().topic_by_alias(name).map(|topic| topic.queues.clone())
     }
 
+    fn route(&self, topic: &Arc<Topic>) -> Option<Arc<Topic>> {
+        self.node.controller.routes().shown(topic)
+    }
+
     fn topics(&self) -> Vec<Arc<Topic>> {
         let topics = self.node.controller.image().topics_sorted();
         topics.iter().map(|topic| topic.queues.clone()).collect()

@@ -11,6 +11,7 @@ mod log;
 pub mod names;
 mod owner;
 pub mod record;
+pub mod routes;
 pub mod topics;
 
 use std::sync::Arc;
@@ -26,7 +27,9 @@ use self::log::MetadataLog;
 pub use self::log::{METADATA_TOPIC_ID, MetadataLogError};
 use self::owner::{Command, Owner};
 use self::record::{ConfigScope, MetadataRecord};
+use self::routes::Routes;
 use crate::config::change::{self, ChangeError, KeyChange};
+use crate::instruments::Instruments;
 use crate::limits::METADATA_CHANGES_MAX;
 use crate::partitions::Partitions;
 use crate::random;
@@ -100,6 +103,7 @@ pub struct Controller {
     owner: mpsc::Sender<Command>,
     partitions: Arc<Partitions>,
     deletions: Deletions,
+    routes: Arc<Routes>,
 }
 
 impl Controller {
@@ -107,14 +111,25 @@ impl Controller {
     /// configuration.
     ///
     /// Errors: the log cannot be read; a record in it is not known to this version.
-    pub async fn open(image: Image, partitions: Arc<Partitions>) -> Result<Self, MetadataLogError> {
+    pub async fn open(
+        image: Image,
+        partitions: Arc<Partitions>,
+        instruments: Arc<Instruments>,
+    ) -> Result<Self, MetadataLogError> {
         let (log, image) = MetadataLog::open(image, &partitions).await?;
         partitions.shared().hints_are_for(image.topics().map(|topic| topic.id));
         image.topics().for_each(|topic| partitions.put_topic(topic));
         let image = Arc::new(ArcSwap::from_pointee(image));
         let (owner, commands) = mpsc::channel(METADATA_CHANGES_MAX);
-        tokio::spawn(Owner::new(log, image.clone(), partitions.clone()).run(commands));
-        Ok(Self { image, owner, partitions, deletions: Deletions::default() })
+        let routes = Arc::new(Routes::new(instruments));
+        let (shared, published) = (partitions.clone(), routes.clone());
+        tokio::spawn(Owner::new(log, image.clone(), shared, published).run(commands));
+        Ok(Self { image, owner, partitions, deletions: Deletions::default(), routes })
+    }
+
+    /// What the name server shows of topics.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// The metadata now, for as long as one request needs it.

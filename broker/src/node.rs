@@ -101,7 +101,8 @@ impl Node {
         )?);
         let partitions = Arc::new(Partitions::new(shared));
         let image = Image::empty(config.values.clone());
-        let controller = Arc::new(Controller::open(image, partitions.clone()).await?);
+        let controller =
+            Arc::new(Controller::open(image, partitions.clone(), instruments.clone()).await?);
         let coordinators = Coordinators::new(
             &config,
             controller.clone(),

@@ -65,7 +65,8 @@ kinds! {
     GroupLeave = "group.leave",
     /// A group has a new assignment.
     GroupAssign = "group.assign",
-    /// A member gave partitions back.
+    /// A member loses partitions. Of a classic group each partition that it had and another has now, or nobody since the
+    /// member is gone; of a RocketMQ group, whose members divide the queues by themselves, the member.
     GroupRevoke = "group.revoke",
     /// A RocketMQ client told its groups.
     RocketmqHeartbeat = "rmq.heartbeat",
@@ -75,11 +76,12 @@ kinds! {
     RocketmqLock = "rmq.lock",
     /// A group's position was stored.
     OffsetCommit = "offset.commit",
-    /// A group's position was reset.
+    /// A group's position went back, or begins where a rule says: at 0 without a position, at the next readable offset
+    /// from one outside the log. (Tools that move it forward cannot be told from members that commit.)
     OffsetReset = "offset.reset",
     /// Records left for a consumer.
     Deliver = "deliver",
-    /// A topic's route was told to this node's name server.
+    /// A new or changed route of a topic can be asked for at the name server.
     RouteRegister = "route.register",
     /// A client asked for a route.
     RouteQuery = "route.query",

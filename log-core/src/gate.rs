@@ -62,7 +62,8 @@ points! {
     OffsetCommitBefore = "offset.commit.before",
     /// Records are about to leave for a consumer.
     DeliverBefore = "deliver.before",
-    /// A route is about to be told to the name server.
+    /// A new or changed route of a topic is about to be told to the name server. The topic is there meanwhile; what is
+    /// dropped or fails is told with the topic's next change.
     RoutePublish = "route.publish",
     /// A client asks for a route.
     RouteQuery = "route.query",

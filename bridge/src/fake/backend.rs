@@ -60,6 +60,10 @@ impl Backend for FakeBackend {
         state.topics.get(name).or_else(alias).cloned()
     }
 
+    fn route(&self, topic: &Arc<Topic>) -> Option<Arc<Topic>> {
+        (!self.state.lock().unpublished.contains(&topic.id)).then(|| Arc::clone(topic))
+    }
+
     fn topics(&self) -> Vec<Arc<Topic>> {
         self.state.lock().topics.values().cloned().collect()
     }

@@ -1,6 +1,6 @@
 //! What the node in memory holds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use duolog_log_core::gate::GatePoint;
@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) appends: Vec<Durability>,
     pub(super) append_answer: Option<Result<Stored>>,
     pub(super) gates: HashMap<GatePoint, Passage>,
+    /// Topics that the name server does not know yet.
+    pub(super) unpublished: HashSet<TopicId>,
     pub(super) stopping: bool,
 }
 

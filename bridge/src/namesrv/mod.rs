@@ -1,6 +1,6 @@
 //! The name server's requests: routes and small configuration, answered from what the node knows.
-//! There is no registration: a node is name server and broker in one, so a route is never older
-//! than its topic.
+//! There is no registration: a node is name server and broker in one, so a route is as old as its
+//! topic, unless the gate `route.publish` is between them.
 
 pub(crate) mod cluster_info;
 pub(crate) mod delete_topic;

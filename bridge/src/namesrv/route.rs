@@ -60,7 +60,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
 /// the way; nothing can be sent there.
 async fn find<B: Backend>(call: &Call<B>, name: &str) -> Option<Arc<Topic>> {
     if let Some(topic) = call.shared.topic_or_template(name) {
-        return Some(topic);
+        return call.backend().route(&topic);
     }
     let group = name.strip_prefix(RETRY_PREFIX)?;
     let stored = topics::stored_name(name).ok()?;

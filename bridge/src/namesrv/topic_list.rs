@@ -15,10 +15,10 @@ use crate::translate::names;
 
 pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
     let stored = call.backend().topics();
-    let shown = stored.iter().filter(|topic| !topics::is_own(topic));
-    let mut names: BTreeSet<String> = shown
-        .filter_map(|topic| names::rocketmq_name(&topic.name))
-        .map(std::borrow::Cow::into_owned)
+    let routed = stored.iter().filter_map(|topic| call.backend().route(topic));
+    let mut names: BTreeSet<String> = routed
+        .filter(|topic| !topics::is_own(topic))
+        .filter_map(|topic| names::rocketmq_name(&topic.name).map(std::borrow::Cow::into_owned))
         .collect();
     let groups = call.backend().groups_with_any_position().into_iter();
     let retries = groups.map(|group| format!("{RETRY_PREFIX}{group}"));

@@ -4,7 +4,9 @@
 //! original, though nothing is stored in them.
 //! Source: RouteInfoManager.getTopicsByCluster, getSystemTopicList, getUnitTopics.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::backend::{Backend, Topic};
 use crate::bodies::{TopicList, TopicsOfBroker};
@@ -45,9 +47,10 @@ pub(crate) fn subscribed_from_units_alone<B: Backend>(call: &Call<B>) -> Outcome
 
 fn list<B: Backend>(call: &Call<B>, is_wanted: impl Fn(&Topic) -> bool) -> Outcome {
     let stored = call.backend().topics();
-    let wanted = stored.iter().filter(|topic| !topics::is_own(topic) && is_wanted(topic));
-    let names = wanted.filter_map(|topic| names::rocketmq_name(&topic.name));
-    let body = TopicList { topics: names.map(std::borrow::Cow::into_owned).collect() };
+    let routed = stored.iter().filter_map(|topic| call.backend().route(topic));
+    let wanted = routed.filter(|topic| !topics::is_own(topic) && is_wanted(topic));
+    let name = |topic: Arc<Topic>| names::rocketmq_name(&topic.name).map(Cow::into_owned);
+    let body = TopicList { topics: wanted.filter_map(name).collect() };
     Ok(call.reply.ok().with_body(body.encode()))
 }
 

@@ -1,6 +1,8 @@
 //! Events and gates at the RocketMQ doors. With nobody listening and no gate armed each costs one
 //! relaxed load.
 
+use std::fmt;
+
 use duolog_log_core::event::{Event, EventKind, Protocol};
 use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::ids::Offset;
@@ -41,6 +43,20 @@ impl<B: Backend> Shared<B> {
                 ResponseCode::SYSTEM_ERROR,
                 format!("the gate {point} refuses the request"),
             )),
+        }
+    }
+
+    /// Tells that `group` goes on at `spot`, and not where it wanted to.
+    pub(crate) fn tell_reset(
+        &self,
+        session: &Session,
+        spot: Spot<'_>,
+        group: &str,
+        why: fmt::Arguments<'_>,
+    ) {
+        if self.backend.events().is_listening() {
+            let cause = format!("group {group}: {why}");
+            self.tell(EventKind::OffsetReset, session, Some(spot), Some(&cause));
         }
     }
 

@@ -34,6 +34,7 @@ use crate::deliveries::Delivery;
 use crate::dispatch::Answer;
 use crate::limits::HOLD_MS_MAX;
 use crate::remoting::PullHeader;
+use crate::response_code::ResponseCode;
 use look::Status;
 pub(crate) use look::Unseeable;
 
@@ -122,10 +123,16 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     };
     shared.deliveries.count(delivery, shared.backend.now_ms());
     let next = Some(seen.next_offset);
+    let code = seen.code(pull.offset);
     let spot = Spot { topic: &target.topic, queue_id: pull.queue_id, offset: next };
+    if code == ResponseCode::PULL_OFFSET_MOVED {
+        let (asked, min, max) = (pull.offset, seen.min_offset, seen.max_offset);
+        let why = format_args!("{asked} is not from {min} to {max}");
+        shared.tell_reset(&session, spot, &pull.group, why);
+    }
     shared.tell(EventKind::RocketmqPull, &session, Some(spot), Some(seen.status.name()));
     let head = reply
-        .with_room(seen.code(pull.offset), 6, 160)
+        .with_room(code, 6, 160)
         .with_remark(seen.status.name())
         .with_field("suggestWhichBrokerId", 0)
         .with_field("nextBeginOffset", seen.next_offset)

@@ -3,6 +3,7 @@
 //! false; else QUERY_NOT_FOUND, and the client goes by its `consumeFromWhere`.
 //! Source: ConsumerManageProcessor.queryConsumerOffset.
 
+use super::instruments::Spot;
 use super::{Call, Outcome, Refusal};
 use crate::backend::Backend;
 use crate::response_code::ResponseCode;
@@ -22,17 +23,18 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     if !or_zero {
         return Err(not_found("Not found, do not set to zero, maybe this group boot first"));
     }
-    let view = match topic {
-        Some(topic) => backend.partition(&topic, queue_id).await,
-        None => None,
-    };
     let in_memory = backend.config().in_memory_bytes_max;
-    match view {
-        Some(view) if view.log_start_offset == 0 && view.bytes < in_memory => {
-            Ok(call.reply.ok().with_field("offset", 0))
-        }
-        _ => Err(not_found("Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")),
+    if let Some(topic) = &topic
+        && let Some(view) = backend.partition(topic, queue_id).await
+        && view.log_start_offset == 0
+        && view.bytes < in_memory
+    {
+        let spot = Spot { topic, queue_id, offset: Some(0) };
+        let why = format_args!("no position, the queue is young");
+        call.shared.tell_reset(&call.session, spot, group, why);
+        return Ok(call.reply.ok().with_field("offset", 0));
     }
+    Err(not_found("Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"))
 }
 
 fn not_found(remark: &str) -> Refusal {

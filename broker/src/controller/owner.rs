@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::image::{Change, Image};
 use super::log::MetadataLog;
 use super::record::MetadataRecord;
+use super::routes::Routes;
 use super::{ControllerError, ProducerIds};
 use crate::partitions::Partitions;
 
@@ -59,6 +60,7 @@ pub(super) struct Owner {
     log: MetadataLog,
     image: Arc<ArcSwap<Image>>,
     partitions: Arc<Partitions>,
+    routes: Arc<Routes>,
     producer_ids: ProducerIds,
 }
 
@@ -67,8 +69,9 @@ impl Owner {
         log: MetadataLog,
         image: Arc<ArcSwap<Image>>,
         partitions: Arc<Partitions>,
+        routes: Arc<Routes>,
     ) -> Self {
-        Self { log, image, partitions, producer_ids: ProducerIds { first: 0, end: 0 } }
+        Self { log, image, partitions, routes, producer_ids: ProducerIds { first: 0, end: 0 } }
     }
 
     /// Works until nobody can ask any more.
@@ -88,7 +91,8 @@ impl Owner {
 
     /// Writes `records`, synced, and makes them part of the image.
     async fn write(&self, records: Vec<MetadataRecord>) -> Result<(), ControllerError> {
-        let mut image = (**self.image.load()).clone();
+        let before = self.image.load_full();
+        let mut image = (*before).clone();
         let mut changes = Vec::with_capacity(records.len());
         for record in &records {
             let change = image.apply(record.clone());
@@ -99,16 +103,23 @@ impl Owner {
         written.map_err(|error| ControllerError::NotWritable(error.to_string()))?;
         // Partitions first: whoever finds a topic in the image must find its partitions.
         let image = Arc::new(image);
+        let mut publications = Vec::new();
         for change in changes {
             match change {
-                Change::TopicPut(topic) => self.partitions.put_topic(&topic),
+                Change::TopicPut(topic) => {
+                    self.partitions.put_topic(&topic);
+                    let before = before.topic_by_id(topic.id).map(|topic| &topic.queues);
+                    publications.extend(self.routes.begin(before, &topic.queues));
+                }
                 Change::AllTopics => {
                     image.topics().for_each(|topic| self.partitions.put_topic(topic));
                 }
-                Change::TopicGone(_) | Change::Other => {}
+                Change::TopicGone(topic) => self.routes.forget(topic.id),
+                Change::Other => {}
             }
         }
         self.image.store(image);
+        publications.into_iter().for_each(|publication| self.routes.publish(publication));
         Ok(())
     }
 

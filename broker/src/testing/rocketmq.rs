@@ -87,9 +87,14 @@ pub struct RemotingClient {
 
 impl RemotingClient {
     pub fn new(dispatcher: &Dispatcher<BridgeBackend>) -> Self {
+        Self::at(dispatcher, Door::Broker)
+    }
+
+    /// At another door.
+    pub fn at(dispatcher: &Dispatcher<BridgeBackend>, door: Door) -> Self {
         let (outbox, _inbox) = mpsc::channel(64);
         let peer = "127.0.0.1:50000".parse().expect("an address");
-        let session = dispatcher.open(Door::Broker, peer, outbox);
+        let session = dispatcher.open(door, peer, outbox);
         Self { dispatcher: dispatcher.clone(), session, _inbox }
     }
 

@@ -251,19 +251,27 @@ impl GroupShard {
         }
     }
 
-    /// Tells what a record changed, once it is in the log.
+    /// Tells what a record is about to change, once it is in the log.
     fn tell_replayed(&self, record: &Record) {
         let Record::Offset { group, topic, partition, value: Some(value) } = record else { return };
-        self.events.emit(|| {
-            Observed::new(EventKind::OffsetCommit, value.commit_ms)
+        let told = |kind, cause: String| {
+            Observed::new(kind, value.commit_ms)
                 .at(topic, *partition)
                 .offset(Offset(value.offset))
                 .protocol(match self.image(group) {
                     Some(image) if image.is_rocketmq() => Protocol::RocketMq,
                     _ => Protocol::Kafka,
                 })
-                .cause(format!("group {group}"))
-        });
+                .cause(cause)
+        };
+        self.events.emit(|| told(EventKind::OffsetCommit, format!("group {group}")));
+        let before = self.image(group).and_then(|image| image.offset(topic, *partition));
+        if let Some(before) = before.map(|before| before.offset)
+            && value.offset < before
+        {
+            let cause = format!("group {group}: back from {before}");
+            self.events.emit(|| told(EventKind::OffsetReset, cause));
+        }
     }
 }
 

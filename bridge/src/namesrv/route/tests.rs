@@ -143,3 +143,21 @@ async fn small_configuration() {
         assert_eq!((got.code, got.remark.as_deref()), (22, Some(remark)));
     }
 }
+
+/// As in the original, whose brokers tell their topics to a name server that is another process.
+#[tokio::test]
+async fn what_is_not_published_is_there_for_the_broker_alone() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    backend.add_topic("t2", 1);
+    backend.unpublish("t1");
+    let broker = Client::new(backend);
+    let client = broker.at(Door::NameServer);
+    assert_eq!(route(&client, "t1", 513, &[]).await.code, 17);
+    assert_eq!(route(&client, "t2", 513, &[]).await.code, 0);
+    for (code, fields) in [(206, [("", "")]), (224, [("cluster", "DefaultCluster")])] {
+        let list = client.call(code, &fields, b"").await;
+        assert!(text(&list).contains("\"t2\"") && !text(&list).contains("\"t1\""), "{code}");
+    }
+    assert_eq!(broker.call(351, &[("topic", "t1")], b"").await.code, 0);
+}

@@ -21,12 +21,16 @@ fn send() -> RemotingCommand {
 }
 
 fn pull() -> RemotingCommand {
+    pull_from("0")
+}
+
+fn pull_from(offset: &str) -> RemotingCommand {
     let mut request = RemotingCommand::request(11, 1, SerializeType::Json);
     for (name, value) in [
         ("consumerGroup", "g"),
         ("topic", "t1"),
         ("queueId", "0"),
-        ("queueOffset", "0"),
+        ("queueOffset", offset),
         ("maxMsgNums", "32"),
         ("sysFlag", "4"),
         ("commitOffset", "0"),
@@ -66,6 +70,35 @@ async fn what_happens_at_the_doors_is_told() {
             "route.query t1-0 127.0.0.1:50000",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_position_that_a_rule_moves_is_told() {
+    let backend = FakeBackend::new();
+    let client = Client::new(backend.clone());
+    for _ in 0..6 {
+        client.send(send()).await.expect("an answer");
+    }
+    backend.listen();
+    let position = |group| [("consumerGroup", group), ("topic", "t1"), ("queueId", "0")];
+    client.call(14, &position("g"), b"").await;
+    let none = [("setZeroIfNotFound", "false")];
+    client.call(14, &[&position("g")[..], &none].concat(), b"").await;
+    backend.set_log_start("t1", 0, 3);
+    client.call(14, &position("g"), b"").await;
+    let moved = ["offset.reset t1-0 @0 127.0.0.1:50000 group g: no position, the queue is young"];
+    assert_eq!(backend.told(), moved, "no answer, no reset");
+    for (offset, expected) in [
+        ("0", Some("offset.reset t1-0 @3 127.0.0.1:50000 group g: 0 is not from 3 to 6")),
+        ("4", None),
+        ("6", None),
+        ("9", Some("offset.reset t1-0 @6 127.0.0.1:50000 group g: 9 is not from 3 to 6")),
+    ] {
+        client.send(pull_from(offset)).await.expect("an answer");
+        let told = backend.told();
+        let reset = told.iter().find(|line| line.starts_with("offset.reset"));
+        assert_eq!(reset.map(String::as_str), expected, "{told:?}");
+    }
 }
 
 #[tokio::test]

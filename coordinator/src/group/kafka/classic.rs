@@ -28,6 +28,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::error::GroupError;
 use crate::group::context::Context;
 use crate::group::event::{GroupId, MemberId, Protocol, Timer};
@@ -42,6 +44,7 @@ mod join;
 mod leave;
 mod member;
 mod rebalance;
+mod revoke;
 mod sync;
 
 /// Where the group is on its way.
@@ -356,6 +359,7 @@ impl ClassicGroup {
     fn expel(&mut self, id: &MemberId, cx: &mut Context<'_>) {
         let Some(member) = self.remove(id) else { return };
         cx.cancel_session(id);
+        revoke::tell(id, (&member.held, &Bytes::new()), "no member any more", cx);
         if let Some(request) = member.joining {
             cx.refuse_join(request, Arc::from(""), GroupError::UnknownMemberId);
         }

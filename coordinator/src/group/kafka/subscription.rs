@@ -1,6 +1,6 @@
-//! Which topics a classic consumer group is subscribed to.
+//! What consumers say in the classic protocol's bytes: their subscriptions and assignments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,6 +38,33 @@ fn collect_topics(
     from.i16("version")?;
     for _ in 0..from.any_count("topics", 2)? {
         topics.insert(from.string("topic")?);
+    }
+    Ok(())
+}
+
+/// Partitions by topic.
+pub(super) type Partitions = BTreeMap<Arc<str>, BTreeSet<i32>>;
+
+/// The partitions of an assignment; `None` if it cannot be read. Nothing at all is an assignment of
+/// nothing: what members get that the leader has forgotten.
+pub(super) fn assigned_partitions(assignment: &Bytes) -> Option<Partitions> {
+    let mut partitions = Partitions::new();
+    if !assignment.is_empty() {
+        collect_partitions(assignment, &mut partitions).ok()?;
+    }
+    Some(partitions)
+}
+
+/// Reads the part of a `ConsumerProtocolAssignment` that all its versions begin with: version,
+/// partitions by topic.
+fn collect_partitions(assignment: &Bytes, partitions: &mut Partitions) -> Result<(), RecordError> {
+    let mut from = Reader::new(assignment);
+    from.i16("version")?;
+    for _ in 0..from.any_count("topics", 6)? {
+        let topic = partitions.entry(from.string("topic")?).or_default();
+        for _ in 0..from.any_count("partitions", 4)? {
+            topic.insert(from.i32("partition")?);
+        }
     }
     Ok(())
 }

@@ -68,6 +68,10 @@ impl Membership {
         !self.members.is_empty()
     }
 
+    pub(in crate::group) fn has_member(&self, client: &str) -> bool {
+        self.members.contains_key(client)
+    }
+
     pub(in crate::group) fn is_broadcasting(&self) -> bool {
         self.message_model == MessageModel::Broadcasting
     }

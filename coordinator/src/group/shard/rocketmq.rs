@@ -42,9 +42,13 @@ impl GroupShard {
             }
             let Live::RocketMq(members) = &mut group.live else { unreachable!("made above") };
             let client = heartbeat.client.id.clone();
+            let is_new = !members.has_member(&client);
             let change = members.heartbeat(heartbeat, cx);
             if change.members {
                 tell(EventKind::GroupJoin, &client, "joined", cx);
+            }
+            if is_new {
+                tell_division(members, &client, cx);
             }
             Ok(change)
         })?;
@@ -130,6 +134,10 @@ impl GroupShard {
             let Live::RocketMq(members) = &mut group.live else { return Vec::new() };
             let gone = take_out(members, cx);
             for client in &gone {
+                if !members.is_broadcasting() {
+                    let cause = format!("{cause}, its queues are free");
+                    tell(EventKind::GroupRevoke, &client.client.id, &cause, cx);
+                }
                 tell(EventKind::GroupLeave, &client.client.id, cause, cx);
             }
             gone
@@ -205,6 +213,17 @@ fn claim(group: &mut Group, cx: &mut Context<'_>) {
         cx.decide(Record::Group { group: cx.group.clone(), value: None });
     }
     cx.decide(offsets::family(cx.group, cx.now.wall_ms));
+}
+
+/// A new member gets its queues from the others. Which ones, each member computes for itself.
+fn tell_division(members: &Membership, newcomer: &Arc<str>, cx: &Context<'_>) {
+    if members.is_broadcasting() || !cx.events.is_listening() {
+        return;
+    }
+    for client in members.clients().filter(|client| client.id != *newcomer) {
+        let cause = format!("divides its queues with {newcomer}");
+        tell(EventKind::GroupRevoke, &client.id, &cause, cx);
+    }
 }
 
 fn tell(kind: EventKind, client: &Arc<str>, cause: &str, cx: &Context<'_>) {

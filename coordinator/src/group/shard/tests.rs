@@ -1,9 +1,8 @@
 //! What both families, tools, time and topics do to groups, through the runtime.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use duolog_log_core::event::{EventKind, EventSink, Events};
 use duolog_log_core::ids::{NodeId, TopicId};
 
 use super::*;
@@ -17,6 +16,7 @@ use crate::record::{FamilyValue, GroupValue, MemberValue, OffsetValue};
 mod commits;
 mod deletion;
 mod families;
+mod told;
 
 fn committed(error: Option<GroupError>) -> Answer {
     Ok(Response::OffsetCommit(vec![CommittedTopic {
@@ -344,56 +344,6 @@ mod queue_offsets {
         bench.ask(consumer_leave("c@1")).expect("left");
         assert_eq!(bench.ask(queue_commit("g", 5)), Ok(Response::Done), "it may change its model");
     }
-}
-
-#[test]
-fn state_changes_are_told_as_events() {
-    #[derive(Default)]
-    struct Told(Mutex<Vec<String>>);
-    struct Sink(Arc<Told>);
-    impl EventSink for Sink {
-        fn accept(&self, event: &duolog_log_core::event::Event) {
-            let text = format!(
-                "{} {} {}",
-                event.kind,
-                event.client.as_deref().unwrap_or("-"),
-                event.cause.as_deref().unwrap_or("-")
-            );
-            self.0.0.lock().expect("told").push(text);
-        }
-    }
-    let told = Arc::new(Told::default());
-    let events = Arc::new(Events::new(NodeId(1), Box::new(Sink(told.clone()))));
-    events.listen();
-    let mut shard = GroupShard::new(GroupConfig::default(), events);
-    let now = Now::default();
-    let stored = |offset| Record::Offset {
-        group: "g".into(),
-        topic: "t".into(),
-        partition: 0,
-        value: Some(offset_value(offset, 5)),
-    };
-    shard.replay(stored(1), Offset(0));
-    shard.loaded(now);
-    shard.replay(stored(2), Offset(1));
-    shard.handle(Some(RequestId(1)), join("").uuid(1).event(), now);
-    shard.handle(Some(RequestId(2)), leave(&[(&id("c", 1), "")]), now);
-    let mut heartbeat = consumer("c@1", 1, &["t"]);
-    heartbeat.group = "h".into();
-    shard.handle(Some(RequestId(3)), beat(heartbeat), now);
-    shard.handle(None, Event::ChannelLeft { group: "h".into(), channel: ChannelId(1) }, now);
-    let told = told.0.lock().expect("told").clone();
-    assert_eq!(
-        told,
-        [
-            format!("{} - group g", EventKind::OffsetCommit),
-            format!("{} {} group g: joined", EventKind::GroupJoin, id("c", 1)),
-            format!("{} {} group g: left", EventKind::GroupLeave, id("c", 1)),
-            format!("{} c@1 group h: joined", EventKind::GroupJoin),
-            format!("{} c@1 group h: connection closed", EventKind::GroupLeave),
-        ],
-        "what was loaded is no news"
-    );
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(super) struct Member {
     /// In order of preference.
     pub(super) protocols: Vec<Protocol>,
     pub(super) assignment: Bytes,
+    /// What it was given last, until it gets another assignment or is out: events tell the difference.
+    pub(super) held: Bytes,
     /// The join that waits for the rebalance.
     pub(super) joining: Option<RequestId>,
     /// The sync that waits for the leader.
@@ -39,6 +41,7 @@ impl Member {
             session_timeout_ms: join.session_timeout_ms,
             protocols,
             assignment: Bytes::new(),
+            held: Bytes::new(),
             joining: None,
             syncing: None,
             is_new: true,
@@ -62,6 +65,7 @@ impl Member {
             session_timeout_ms: stored.session_timeout_ms,
             protocols: group.protocol.iter().map(protocol).collect(),
             assignment: stored.assignment.clone(),
+            held: stored.assignment.clone(),
             joining: None,
             syncing: None,
             is_new: false,

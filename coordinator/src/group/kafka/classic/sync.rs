@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use duolog_log_core::event::{Event, EventKind, Protocol};
 
-use super::{ClassicGroup, Phase};
+use super::{ClassicGroup, Phase, revoke};
 use crate::error::GroupError;
 use crate::group::context::Context;
 use crate::group::event::{MemberId, SyncGroup, Timer};
@@ -73,6 +73,8 @@ impl ClassicGroup {
             // A copy: it must not hold the request that it came in.
             let given = assignments.remove(id);
             member.assignment = given.map_or_else(Bytes::new, |b| Bytes::copy_from_slice(&b));
+            let held = std::mem::replace(&mut member.held, member.assignment.clone());
+            revoke::tell(id, (&held, &member.assignment), "assigned to another", cx);
         }
         // Recorded with the time at which the join phase ended, as Kafka does.
         cx.decide(self.record(cx.group));
