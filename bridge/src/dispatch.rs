@@ -15,11 +15,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tokio::sync::Semaphore;
+
 use crate::backend::Backend;
 use crate::complaints::Complaints;
 use crate::deliveries::Deliveries;
 use crate::holds::Holds;
-use crate::limits::HELD_PULLS_MAX;
+use crate::limits::{HELD_PULLS_MAX, QUERIES_MAX};
 use crate::processors::{
     self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys, Unseeable,
 };
@@ -97,6 +99,8 @@ pub(crate) struct Shared<B> {
     pub(crate) started_ms: i64,
     /// What the console has said of refused requests.
     pub(crate) complaints: Complaints,
+    /// Turns of queries by key.
+    pub(crate) queries: Semaphore,
     /// Turns where the broker chooses the queue.
     next_queue: AtomicU32,
 }
@@ -134,6 +138,7 @@ impl<B: Backend> Dispatcher<B> {
             unseeable: Unseeable::default(),
             started_ms,
             complaints: Complaints::default(),
+            queries: Semaphore::new(QUERIES_MAX),
             next_queue: AtomicU32::new(0),
         };
         Self { shared: Arc::new(shared) }

@@ -61,6 +61,18 @@ pub const PULL_READS_MAX: usize = 8;
 /// Reads that refine a search by store time.
 pub const SEARCH_READS_MAX: usize = 8;
 
+/// Messages that a query by key finds. Source: `maxMsgsNumBatch` of MessageStoreConfig.
+pub const QUERY_MESSAGES_MAX: usize = 64;
+
+/// Bytes of these; of larger ones the newest are given, and one in any case.
+pub const QUERY_BYTES_MAX: usize = FRAME_BYTES_MAX / 2;
+
+/// How long one query by key looks through the log; stock clients wait for 15 s.
+pub const QUERY_MS_MAX: u64 = 10_000;
+
+/// Queries by key at once, since each may read a whole log.
+pub const QUERIES_MAX: usize = 2;
+
 /// Queues that are told of once because of a record that no message can show; more are not told.
 pub const UNSEEABLE_MAX: usize = 10_000;
 

@@ -21,6 +21,7 @@ pub(crate) mod instruments;
 mod pull_message;
 mod query_assignment;
 mod query_consumer_offset;
+mod query_message;
 mod queue_ends;
 mod reply;
 pub(crate) mod rules;
@@ -142,6 +143,7 @@ table! {
     Broker {
         later 10 SEND_MESSAGE => send_message::handle,
         later 11 PULL_MESSAGE => pull_message::handle,
+        later 12 QUERY_MESSAGE => query_message::handle,
         later 14 QUERY_CONSUMER_OFFSET => query_consumer_offset::handle,
         later 15 UPDATE_CONSUMER_OFFSET => update_consumer_offset::handle,
         later 17 UPDATE_AND_CREATE_TOPIC => update_topic::handle,

@@ -1,0 +1,127 @@
+use crate::fake::{Client, FakeBackend};
+use crate::limits::QUERIES_MAX;
+use crate::remoting::RemotingCommand;
+use crate::remoting::message::Message;
+
+async fn send(client: &Client, queue: &str, keys: &str, unique: &str, body: &str) {
+    let properties = format!("KEYS\u{1}{keys}\u{2}UNIQ_KEY\u{1}{unique}\u{2}");
+    let fields = [
+        ("a", "p"),
+        ("b", "t1"),
+        ("c", "TBW102"),
+        ("d", "4"),
+        ("e", queue),
+        ("f", "0"),
+        ("g", "1600000000000"),
+        ("h", "0"),
+        ("i", properties.as_str()),
+    ];
+    assert_eq!(client.call(310, &fields, body.as_bytes()).await.code, 0);
+}
+
+async fn ask(client: &Client, key: &str, count: &str, times: (i64, i64)) -> RemotingCommand {
+    let (begin, end) = (times.0.to_string(), times.1.to_string());
+    let fields = [
+        ("topic", "t1"),
+        ("key", key),
+        ("maxNum", count),
+        ("beginTimestamp", &begin),
+        ("endTimestamp", &end),
+    ];
+    client.call(12, &fields, b"").await
+}
+
+fn bodies(answer: &RemotingCommand) -> Vec<String> {
+    let mut rest = &answer.body[..];
+    let mut bodies = Vec::new();
+    while !rest.is_empty() {
+        let message = Message::decode(&mut rest).expect("a message");
+        bodies.push(String::from_utf8_lossy(message.body).into_owned());
+    }
+    bodies
+}
+
+const ALWAYS: (i64, i64) = (0, i64::MAX);
+
+#[tokio::test]
+async fn messages_are_found_by_each_of_their_keys() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    let client = Client::new(backend.clone());
+    send(&client, "0", "k1 k2", "0A", "first").await;
+    backend.advance_ms(1000);
+    send(&client, "3", "k2 k3", "0B", "second").await;
+    backend.advance_ms(1000);
+    send(&client, "1", "k2", "0C", "third").await;
+    // A Kafka producer's: its key is what RocketMQ calls KEYS.
+    let record = duolog_log_core::record::NewRecord {
+        key: Some(b"k3"),
+        value: Some(b"of kafka"),
+        ..Default::default()
+    };
+    let mut payload = Vec::new();
+    record.encode_payload(&mut payload);
+    backend.advance_ms(1000);
+    backend.write("t1", 2, vec![(5, payload)]);
+    for (key, expected) in [
+        ("k1", &["first"][..]),
+        ("k2", &["first", "second", "third"]),
+        ("k3", &["second", "of kafka"]),
+        ("0B", &["second"]),
+        ("0A", &["first"]),
+    ] {
+        let answer = ask(&client, key, "32", ALWAYS).await;
+        assert_eq!(
+            (answer.code, bodies(&answer)),
+            (0, expected.iter().map(|b| (*b).to_owned()).collect()),
+            "{key}"
+        );
+        for field in ["indexLastUpdateTimestamp", "indexLastUpdatePhyoffset"] {
+            assert!(answer.ext_fields.get(field).is_some(), "stock clients read {field}");
+        }
+    }
+    assert_eq!(bodies(&ask(&client, "k2", "2", ALWAYS).await), ["second", "third"], "the newest");
+    let start = 1_700_000_000_000;
+    for (times, expected) in [
+        ((start + 1, i64::MAX), &["second", "third"][..]),
+        ((0, start), &["first"]),
+        ((start + 1000, start + 1000), &["second"]),
+    ] {
+        assert_eq!(bodies(&ask(&client, "k2", "32", times).await), expected, "{times:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend);
+    let remark = "can not find message, maybe time range not correct";
+    send(&client, "0", "k1", "0A", "first").await;
+    for key in ["k", "k1 ", "K1", "0A0A", ""] {
+        let answer = ask(&client, key, "32", ALWAYS).await;
+        assert_eq!((answer.code, answer.remark.as_deref()), (22, Some(remark)), "{key:?}");
+    }
+    let fields = [
+        ("topic", "nowhere"),
+        ("key", "k1"),
+        ("maxNum", "32"),
+        ("beginTimestamp", "0"),
+        ("endTimestamp", "9"),
+    ];
+    assert_eq!(client.call(12, &fields, b"").await.code, 22);
+}
+
+/// A look through a whole log takes its time; so few are at it at once.
+#[tokio::test]
+async fn too_many_at_once_are_told_so() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend);
+    send(&client, "0", "k1", "0A", "first").await;
+    let shared = client.dispatcher.shared();
+    let busy = shared.queries.acquire_many(u32::try_from(QUERIES_MAX).expect("few")).await;
+    assert_eq!(ask(&client, "k1", "32", ALWAYS).await.code, 2);
+    drop(busy);
+    assert_eq!(ask(&client, "k1", "32", ALWAYS).await.code, 0);
+}
