@@ -443,7 +443,7 @@ impl Backend for BridgeBackend {
     }
 
     fn subscription_groups(&self) -> Vec<Arc<SubscriptionGroup>> {
-        self.node.controller.image().subscription_groups().values().cloned().collect()
+        self.node.controller.image().subscription_groups()
     }
 
     async fn delete_subscription_group(&self, name: &str) -> Result<()> {

@@ -2,13 +2,16 @@
 //!
 //! [`Image::apply`] is the only way it changes, live and at replay alike.
 
-use std::collections::{BTreeMap, HashMap};
+mod shared_map;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duolog_bridge::backend::{self, SubscriptionGroup};
 use duolog_bridge::translate::send::{TimestampBounds, Tombstones};
 use duolog_log_core::ids::TopicId;
 
+use self::shared_map::SharedMap;
 use super::record::{ConfigScope, MetadataRecord, TopicRecord};
 use crate::config::topic::{Overrides, TopicConfig};
 use crate::config::values::{ConfigError, Source, Values};
@@ -47,10 +50,10 @@ impl Topic {
 /// Topics under each of their names.
 #[derive(Clone, Debug, Default)]
 struct Topics {
-    by_name: HashMap<Arc<str>, Arc<Topic>>,
-    by_id: HashMap<TopicId, Arc<Topic>>,
+    by_name: SharedMap<Arc<str>, Arc<Topic>>,
+    by_id: SharedMap<TopicId, Arc<Topic>>,
     /// Names with a dot, under the same name with `_` instead: what RocketMQ clients can write.
-    by_alias: HashMap<String, Arc<str>>,
+    by_alias: SharedMap<String, Arc<str>>,
 }
 
 /// All metadata at one moment.
@@ -60,7 +63,7 @@ pub struct Image {
     topics: Arc<Topics>,
     deleted: BTreeMap<TopicId, Arc<str>>,
     configs: BTreeMap<(ConfigScope, String), Overrides>,
-    groups: Arc<BTreeMap<Arc<str>, Arc<SubscriptionGroup>>>,
+    groups: Arc<SharedMap<Arc<str>, Arc<SubscriptionGroup>>>,
     kv: Arc<BTreeMap<(String, String), String>>,
     next_producer_id: i64,
     next_partition_number: u32,
@@ -173,9 +176,11 @@ impl Image {
         self.groups.get(name)
     }
 
-    /// All configured RocketMQ groups, by name.
-    pub fn subscription_groups(&self) -> &BTreeMap<Arc<str>, Arc<SubscriptionGroup>> {
-        &self.groups
+    /// All configured RocketMQ groups, sorted by name.
+    pub fn subscription_groups(&self) -> Vec<Arc<SubscriptionGroup>> {
+        let mut groups: Vec<_> = self.groups.values().cloned().collect();
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        groups
     }
 
     /// A value of the NameServer's key/value store.
@@ -231,9 +236,9 @@ impl Image {
             name: name.clone(),
             values: Some(values.clone()),
         });
-        let groups = self.groups.iter().map(|(name, group)| MetadataRecord::SubscriptionGroup {
-            name: name.clone(),
-            group: Some((**group).clone()),
+        let groups = self.subscription_groups().into_iter().map(|group| {
+            let name = group.name.clone();
+            MetadataRecord::SubscriptionGroup { name, group: Some((*group).clone()) }
         });
         let kv = self.kv.iter().map(|((namespace, key), value)| MetadataRecord::Kv {
             namespace: namespace.clone(),
@@ -285,8 +290,8 @@ impl Image {
                 let groups = Arc::make_mut(&mut self.groups);
                 match group {
                     Some(group) => groups.insert(name, Arc::new(group)),
-                    None => groups.remove(&name),
-                };
+                    None => drop(groups.remove(&*name)),
+                }
             }
             MetadataRecord::Kv { namespace, key, value } => {
                 let kv = Arc::make_mut(&mut self.kv);
