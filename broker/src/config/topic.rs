@@ -67,8 +67,8 @@ pub struct TopicConfig {
     pub rmq_read_queues: Option<i32>,
     /// Queues shown to RocketMQ writers; `None`: all partitions.
     pub rmq_write_queues: Option<i32>,
-    /// RocketMQ's `message.type`.
-    pub message_type: String,
+    /// RocketMQ's `message.type`, where the topic sets it: what is not set is no attribute.
+    pub message_type: Option<String>,
     /// Which property of a RocketMQ message becomes its record's key.
     pub rmq_key_source: KeySource,
     /// RocketMQ's `order`.
@@ -120,8 +120,9 @@ fn read_attributes(text: &str) -> BTreeMap<String, String> {
 }
 
 /// RocketMQ's attributes that have a key of their own.
-const ATTRIBUTE_KEYS: [&str; 2] = ["message.type", KEY_SOURCE];
+const ATTRIBUTE_KEYS: [&str; 2] = [MESSAGE_TYPE, KEY_SOURCE];
 
+const MESSAGE_TYPE: &str = "message.type";
 const KEY_SOURCE: &str = "rmq.key.source";
 
 /// RocketMQ's attributes as overrides.
@@ -142,10 +143,11 @@ pub fn attribute_overrides(attributes: &BTreeMap<String, String>) -> Overrides {
 }
 
 impl TopicConfig {
-    /// RocketMQ's attributes, `message.type` among them; ours only where it is set.
+    /// RocketMQ's attributes and ours, as far as the topic sets them.
     pub fn attributes(&self) -> BTreeMap<String, String> {
         let mut attributes = self.rmq_attributes.clone();
-        attributes.insert("message.type".to_owned(), self.message_type.clone());
+        let message_type = self.message_type.clone();
+        attributes.extend(message_type.map(|value| (MESSAGE_TYPE.to_owned(), value)));
         let key_source = match self.rmq_key_source {
             KeySource::Keys => None,
             KeySource::ShardingKey => Some("shardingkey"),
@@ -188,7 +190,7 @@ impl TopicConfig {
             rmq_perm: read.parse("rmq.perm")?,
             rmq_read_queues: Some(read.parse("rmq.read.queues")?).filter(|queues| *queues >= 0),
             rmq_write_queues: Some(read.parse("rmq.write.queues")?).filter(|queues| *queues >= 0),
-            message_type: read.text("message.type")?,
+            message_type: overrides.get(MESSAGE_TYPE).cloned(),
             rmq_key_source: KeySource::from_name(&read.text(KEY_SOURCE)?).unwrap_or_default(),
             rmq_order: read.parse("rmq.order")?,
             rmq_sys_flag: read.parse("rmq.sys.flag")?,

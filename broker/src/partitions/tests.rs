@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use super::append::{AppendError, Flush, Payload};
 use crate::bridge_backend::BridgeBackend;
 use crate::node::Node;
+use crate::testing::rocketmq::send_fields;
 use crate::testing::served::{self, TestNode, batch};
 
 mod damage;
@@ -89,16 +90,7 @@ async fn send(node: &TestNode) -> Vec<(i64, String)> {
     let session = dispatcher.open(Door::Broker, address, outbox);
     for number in 0..WRITES {
         let text = text(number);
-        let fields = [
-            ("a", "producers"),
-            ("b", TOPIC),
-            ("c", "TBW102"),
-            ("d", "4"),
-            ("e", "0"),
-            ("f", "0"),
-            ("g", "1"),
-            ("h", "0"),
-        ];
+        let fields = send_fields(TOPIC, &[("g", "1")]);
         let request = RemotingCommand::request(SEND_MESSAGE_V2, 1, SerializeType::Json)
             .with_body(text.clone().into_bytes());
         let request =

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use duolog_bridge::backend::Backend;
 use duolog_bridge::dispatch::{Answer, BoxFuture, Dispatched, Dispatcher};
 use duolog_bridge::remoting::message::Message;
 use duolog_bridge::remoting::{RemotingCommand, SegmentedOut, SerializeType};
@@ -22,7 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::served::{LIMIT, TestNode};
+use super::served::{LIMIT, TestNode, eventually};
 use crate::bridge_backend::BridgeBackend;
 use crate::partitions::Partition;
 use crate::partitions::append::{Flush, Payload};
@@ -175,6 +176,29 @@ pub fn pull_fields<'a>(
         ("subVersion", "0"),
         ("expressionType", "TAG"),
     ];
+    with(&usual, changes)
+}
+
+/// The fields of a SendMessage to queue 0; of two with one name the later counts.
+pub fn send_fields<'a>(topic: &'a str, changes: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let usual = [
+        ("a", "producers"),
+        ("b", topic),
+        ("c", "TBW102"),
+        ("d", "4"),
+        ("e", "0"),
+        ("f", "0"),
+        ("g", "1600000000000"),
+        ("h", "0"),
+        ("i", "UNIQ_KEY\u{1}0A\u{2}"),
+    ];
+    with(&usual, changes)
+}
+
+fn with<'a>(
+    usual: &[(&'a str, &'a str)],
+    changes: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
     let kept = usual.iter().filter(|(name, _)| !changes.iter().any(|(change, _)| change == name));
     kept.chain(changes).copied().collect()
 }
@@ -269,6 +293,16 @@ impl RemotingSocket {
         let mut out = SegmentedOut::default();
         request.encode(&mut out).expect("a small request");
         self.send_bytes(&out.into_bytes()).await
+    }
+
+    /// Pulls of queue 0 of topic `t` that are held there for ten minutes.
+    pub async fn hold<B: Backend>(&mut self, dispatcher: &Dispatcher<B>, count: usize) {
+        let before = dispatcher.held_pulls();
+        let changes = [("sysFlag", "6"), ("suspendTimeoutMillis", "600000")];
+        for _ in 0..count {
+            assert!(self.send(request(11, &pull_fields("t", "0", &changes), b"")).await);
+        }
+        eventually("held", || dispatcher.held_pulls() == before + count).await;
     }
 
     /// The next frame without its length; `None` when the node closes.

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 
 use duolog_log_core::record::NewRecord as LogRecord;
-use proptest::prelude::*;
 
 use super::*;
 use crate::remoting::{SendHeader, message::BatchMessage};
-use crate::translate::properties::{NameKind, Properties, java_hash};
+use crate::translate::properties::{Properties, java_hash};
 use crate::translate::send::{self, KeySource, SendContext, TimestampBounds, Tombstones};
 use crate::translate::testing::{batch_of_encoded, batch_of_one};
+
+mod bounds;
+mod drawn;
 
 const KAFKA: Writer = Writer { is_rocketmq: false, door: Door::Both };
 
@@ -279,69 +281,6 @@ fn the_last_of_a_repeated_name_wins_everywhere() {
     assert_eq!(view["n3"], "23");
 }
 
-fn long_headers(count: usize, value_bytes: usize) -> Vec<(String, Vec<u8>)> {
-    (0..count).map(|place| (format!("h{place:05}"), vec![b'x'; value_bytes])).collect()
-}
-
-fn view_of(headers: &[(String, Vec<u8>)], key: Option<&[u8]>) -> (usize, BTreeMap<String, String>) {
-    let headers: Vec<_> = headers
-        .iter()
-        .map(|(name, value)| Header { key: name.as_bytes(), value: Some(value) })
-        .collect();
-    let record = LogRecord { timestamp: 1, key, value: Some(b"v"), headers: &headers };
-    let batch = batch_of_one(&record, 0);
-    let bytes = shown(&batch.record(0).unwrap(), Door::Both);
-    let message = Message::decode(&mut &bytes[..]).unwrap();
-    (message.properties.len(), properties_of(&message))
-}
-
-/// Properties of 32,767 bytes are whole; one more byte, and user headers go from the tail.
-#[test]
-fn properties_are_cut_at_32767_bytes() {
-    let exact = [("a".to_owned(), vec![b'x'; PROPERTIES_BYTES_MAX - 3])];
-    let (length, view) = view_of(&exact, None);
-    assert_eq!((length, view.len()), (PROPERTIES_BYTES_MAX, 1));
-    let more = [
-        ("first".to_owned(), b"1".to_vec()),
-        ("big".to_owned(), vec![b'x'; PROPERTIES_BYTES_MAX]),
-        ("last".to_owned(), b"2".to_vec()),
-        ("TAGS".to_owned(), b"TagA".to_vec()),
-    ];
-    let (length, view) = view_of(&more, Some(b"k"));
-    assert!(length <= PROPERTIES_BYTES_MAX);
-    assert_eq!(
-        view,
-        map([("KEYS", "k"), ("TAGS", "TagA"), ("first", "1"), ("KAFKA_HEADERS_TRUNCATED", "2")])
-    );
-    let (length, view) = view_of(&long_headers(1000, 100), None);
-    assert!(length <= PROPERTIES_BYTES_MAX && length > PROPERTIES_BYTES_MAX - 300, "{length}");
-    let kept = view.len() - 1;
-    assert_eq!(view["KAFKA_HEADERS_TRUNCATED"], (1000 - kept).to_string());
-    assert!(view.contains_key(&format!("h{:05}", kept - 1)));
-    assert!(!view.contains_key(&format!("h{kept:05}")));
-}
-
-/// The key alone may be too long; the pull does not fail.
-#[test]
-fn a_key_beyond_the_limit_is_dropped_and_counted() {
-    let (_, view) = view_of(&[], Some(&vec![b'k'; 40_000]));
-    assert_eq!(view, map([("KAFKA_HEADERS_TRUNCATED", "1")]));
-}
-
-#[test]
-fn a_record_beyond_the_addresses_is_refused() {
-    let record = LogRecord { timestamp: 1, key: None, value: Some(b"v"), headers: &[] };
-    let mut out = SegmentedOut::default();
-    for (offset, is_shown) in [((1 << 40) - 1, true), (1 << 40, false)] {
-        let batch = batch_of_one(&record, offset);
-        let record = batch.record(0).unwrap();
-        let before = out.len();
-        let shown = encode(&record, &place(Door::Both), None, &mut Scratch::default(), &mut out);
-        assert_eq!(shown.is_ok(), is_shown, "offset {offset}");
-        assert_eq!(out.len() > before, is_shown);
-    }
-}
-
 /// Case B89: `Aa` and `BB` have one hash; the tag is the property's text, hex or not.
 #[test]
 fn the_tag_is_the_one_shown() {
@@ -358,119 +297,6 @@ fn the_tag_is_the_one_shown() {
     assert_eq!(hash(&[tag(b"A"), Header { key: b"TAGS", value: None }]), 0);
 }
 
-type OwnedHeader = (Vec<u8>, Option<Vec<u8>>);
-
-fn header() -> impl Strategy<Value = OwnedHeader> {
-    const NAMES: [&[u8]; 12] = [
-        b"TAGS",
-        b"KEYS",
-        b"DELAY",
-        b"UNIQ_KEY",
-        b"KAFKA_TOMBSTONE",
-        b"KAFKA_H_61",
-        b"a",
-        b"a.enc",
-        b"\xff",
-        b"\xff.enc",
-        b"",
-        b"x\x02y",
-    ];
-    let names = proptest::sample::select(&NAMES[..]);
-    let any_name = proptest::collection::vec(any::<u8>(), 0..6);
-    let name = prop_oneof![names.prop_map(<[u8]>::to_vec), any_name];
-    let text = "[ -~é]{1,8}".prop_map(String::into_bytes);
-    let bytes = proptest::collection::vec(any::<u8>(), 1..8);
-    (name, proptest::option::of(prop_oneof![text, bytes]))
-}
-
-/// Every property shown is a header's, or a mark that the record bears out.
-fn assert_borne_out(view: &BTreeMap<String, String>, key: Option<&[u8]>, headers: &[OwnedHeader]) {
-    let hex = |bytes: &[u8]| {
-        let mut text = Vec::new();
-        put_hex(bytes, &mut text);
-        String::from_utf8(text).unwrap()
-    };
-    let last = |name: &[u8]| {
-        let found = headers.iter().rev().find(|(known, _)| known == name);
-        found.and_then(|(_, value)| value.as_deref())
-    };
-    for (name, value) in view {
-        let holds = |name: &[u8]| {
-            let held = last(name);
-            held.is_some_and(|held| held == value.as_bytes() || *value == hex(held))
-        };
-        let hexed = headers.iter().any(|(known, _)| {
-            let shown = format!("KAFKA_H_{}", hex(known));
-            let is_note = *name == format!("{shown}.enc") && value == "hex";
-            (*name == shown && holds(known)) || is_note
-        });
-        let is_note = name.strip_suffix(".enc").is_some_and(|noted| {
-            value == "hex" && last(noted.as_bytes()).is_some_and(|held| !is_text(held))
-        });
-        let is_borne_out = match name.as_str() {
-            "KAFKA_TOMBSTONE" => true,
-            "KAFKA_KEY_ENC" => key.is_some_and(|key| !is_text(key)),
-            "KAFKA_NULL_HEADERS" => headers.iter().any(|(_, value)| value.is_none()),
-            "KEYS" => {
-                holds(b"KEYS")
-                    || key.is_some_and(|key| key == value.as_bytes() || *value == hex(key))
-            }
-            _ => hexed || is_note || holds(name.as_bytes()),
-        };
-        assert!(is_borne_out, "{name}={value} of {headers:?}");
-        let kind = name_kind(name.as_bytes());
-        assert!(!matches!(kind, NameKind::Reserved | NameKind::Driving), "{name}");
-    }
-}
-
-proptest! {
-    #[test]
-    fn the_view_never_yields_what_the_record_does_not_hold(
-        key in proptest::option::of(proptest::collection::vec(any::<u8>(), 1..6)),
-        headers in proptest::collection::vec(header(), 0..45),
-    ) {
-        let borrowed: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (name.as_slice(), value.as_deref()))
-            .collect();
-        let view = kafka_view(key.as_deref(), None, &borrowed);
-        assert_borne_out(&view, key.as_deref(), &headers);
-    }
-
-    #[test]
-    fn what_rocketmq_sends_rocketmq_gets(
-        properties in proptest::collection::btree_map("[a-zé]{1,6}", "[ -~é]{1,9}", 0..40),
-        body in proptest::collection::vec(any::<u8>(), 0..100),
-    ) {
-        let text: String = properties
-            .iter()
-            .map(|(name, value)| format!("{name}\u{1}{value}\u{2}"))
-            .collect();
-        let batch = batch_of_encoded(&[sent(&text, &body, 0)]);
-        let bytes = shown(&batch.record(0).unwrap(), Door::Both);
-        let message = Message::decode(&mut &bytes[..]).unwrap();
-        prop_assert_eq!(properties_of(&message), properties);
-        prop_assert_eq!(message.body, &body[..]);
-    }
-
-    /// Pitfall 14.
-    #[test]
-    fn long_properties_never_fail(
-        headers in proptest::collection::vec((1..40_usize, 0..9000_usize), 0..40),
-        key_bytes in 0..40_000_usize,
-    ) {
-        let headers: Vec<_> = headers
-            .iter()
-            .enumerate()
-            .map(|(place, (name, value))| {
-                (format!("{place}{}", "n".repeat(*name)), vec![b'v'; *value])
-            })
-            .collect();
-        let (length, _) = view_of(&headers, Some(&vec![0xff; key_bytes]));
-        prop_assert!(length <= PROPERTIES_BYTES_MAX);
-    }
-}
-
 /// The batch format's flag comes back too.
 #[test]
 fn a_batch_message_keeps_its_flag() {
@@ -483,26 +309,4 @@ fn a_batch_message_keeps_its_flag() {
     let batch = batch_of_one(&record, 0);
     properties_into(&batch.record(0).unwrap(), KAFKA, &mut out);
     assert_eq!(out, b"KAFKA_TOMBSTONE\x01true\x02");
-}
-
-/// A record may have millions of headers in a few hundred compressed bytes; each look at it must not
-/// cost as much.
-#[test]
-fn of_very_many_headers_the_first_are_seen() {
-    let names: Vec<String> = (0..HEADERS_SEEN_MAX + 5000).map(|at| format!("h{at}")).collect();
-    let mut headers: Vec<_> =
-        names.iter().map(|name| Header { key: name.as_bytes(), value: Some(b"v") }).collect();
-    headers[7] = Header { key: b"TAGS", value: Some(b"seen") };
-    let last = headers.len() - 1;
-    headers[last] = Header { key: b"TAGS", value: Some(b"unseen") };
-    let record = LogRecord { timestamp: 1, key: None, value: Some(b"v"), headers: &headers };
-    let batch = batch_of_one(&record, 0);
-    let record = batch.record(0).unwrap();
-    assert_eq!(tag_code(&record), Some(java_hash("seen")), "filter and view agree");
-    let bytes = shown(&record, Door::Both);
-    let view = properties_of(&Message::decode(&mut &bytes[..]).unwrap());
-    assert_eq!(view["TAGS"], "seen");
-    let shown: usize = view.len() - 1;
-    let dropped: usize = view["KAFKA_HEADERS_TRUNCATED"].parse().unwrap();
-    assert!(shown > 1000 && dropped >= 5000, "{shown} shown, {dropped} dropped");
 }

@@ -16,7 +16,7 @@ use crate::kafka::codec::messages::{
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, MetadataRequest,
     MetadataResponse,
 };
-use crate::testing::rocketmq::RemotingClient;
+use crate::testing::rocketmq::{RemotingClient, send_fields};
 use crate::testing::served::{Client, TestNode};
 
 /// The keys of all records of partition 0, as Kafka has them.
@@ -52,17 +52,7 @@ async fn create(client: &RemotingClient, attributes: &str) {
 
 async fn send(client: &RemotingClient) {
     let properties = "UNIQ_KEY\u{1}0A\u{2}KEYS\u{1}k1 k2\u{2}__SHARDINGKEY\u{1}shard\u{2}";
-    let fields = [
-        ("a", "p"),
-        ("b", "t"),
-        ("c", "TBW102"),
-        ("d", "4"),
-        ("e", "0"),
-        ("f", "0"),
-        ("g", "1600000000000"),
-        ("h", "0"),
-        ("i", properties),
-    ];
+    let fields = send_fields("t", &[("i", properties)]);
     assert_eq!(client.call(310, &fields, b"body").await.code, 0);
 }
 
@@ -92,7 +82,7 @@ async fn the_key_that_kafka_sees_is_set_through_either_door() {
     let config = async || text(&client.call(351, &[("topic", "t")], b"").await).to_owned();
     create(&client, "").await;
     send(&client).await;
-    assert!(config().await.contains("\"attributes\":{\"message.type\":\"MIXED\"}"));
+    assert!(config().await.contains("\"attributes\":{}"), "what nobody set is no attribute");
     create(&client, "+rmq.key.source=shardingkey").await;
     send(&client).await;
     assert!(config().await.contains("\"rmq.key.source\":\"shardingkey\""));
@@ -104,6 +94,29 @@ async fn the_key_that_kafka_sees_is_set_through_either_door() {
     send(&client).await;
     let expected = [Some("k1 k2"), Some("shard"), None, Some("k1 k2")];
     assert_eq!(keys(&node, "t").await, expected.map(|key| key.map(str::to_owned)));
+    node.stop().await;
+}
+
+/// As recorded of a 5.5.0 broker: an attribute is what was set, and goes when it is taken away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_type_shows_where_it_is_set() {
+    let node = TestNode::start(&[]).await;
+    let client = RemotingClient::new(&node.rocketmq());
+    let mut kafka = node.connect().await;
+    for (attributes, shown) in [
+        ("", "{}"),
+        ("+message.type=FIFO", "{\"message.type\":\"FIFO\"}"),
+        ("", "{\"message.type\":\"FIFO\"}"),
+        ("-message.type", "{}"),
+    ] {
+        create(&client, attributes).await;
+        let config = client.call(351, &[("topic", "t")], b"").await;
+        let expected = format!("\"attributes\":{shown}");
+        assert!(text(&config).contains(&expected), "{attributes}: {}", text(&config));
+    }
+    assert_eq!(alter(&mut kafka, "message.type", "DELAY").await, 0);
+    let config = client.call(351, &[("topic", "t")], b"").await;
+    assert!(text(&config).contains("{\"message.type\":\"DELAY\"}"));
     node.stop().await;
 }
 
@@ -134,17 +147,7 @@ async fn both_doors_at_once_make_one_topic() {
         let sends = (0..20).map(|_| {
             let (client, name) = (RemotingClient::new(&dispatcher), name.clone());
             tokio::spawn(async move {
-                let fields = [
-                    ("a", "p"),
-                    ("b", name.as_str()),
-                    ("c", "TBW102"),
-                    ("d", "4"),
-                    ("e", "0"),
-                    ("f", "0"),
-                    ("g", "1600000000000"),
-                    ("h", "0"),
-                    ("i", "UNIQ_KEY\u{1}0A\u{2}"),
-                ];
+                let fields = send_fields(&name, &[]);
                 client.call(310, &fields, b"body").await.code
             })
         });
@@ -189,17 +192,7 @@ async fn a_wrong_clock_moves_no_timestamp_of_a_record() {
     create(&client, "").await;
     let before = crate::clock::now_ms();
     for born in ["9223372036854775807", "-1"] {
-        let fields = [
-            ("a", "p"),
-            ("b", "t"),
-            ("c", "TBW102"),
-            ("d", "4"),
-            ("e", "0"),
-            ("f", "0"),
-            ("g", born),
-            ("h", "0"),
-            ("i", "UNIQ_KEY\u{1}0A\u{2}"),
-        ];
+        let fields = send_fields("t", &[("g", born)]);
         assert_eq!(client.call(310, &fields, b"body").await.code, 0, "{born}");
     }
     let pulled = client.pull("t", 0, &[]).await;

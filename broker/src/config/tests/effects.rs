@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::bridge_backend::BridgeBackend;
 use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
 use crate::kafka::codec::messages::{FetchRequest, FetchResponse};
+use crate::testing::rocketmq::send_fields;
 use crate::testing::served::{LIMIT, TestNode, batch, batch_of, eventually};
 
 const SEND_MESSAGE_V2: i32 = 310;
@@ -52,16 +53,7 @@ impl RocketMq {
 
     /// The code of a send to queue 0 of `topic`.
     async fn send(&self, topic: &str, body: &[u8]) -> i32 {
-        let fields = [
-            ("a", "producers"),
-            ("b", topic),
-            ("c", "TBW102"),
-            ("d", "4"),
-            ("e", "0"),
-            ("f", "0"),
-            ("g", "1"),
-            ("h", "0"),
-        ];
+        let fields = send_fields(topic, &[("g", "1")]);
         self.ask(SEND_MESSAGE_V2, &fields, body).await.code
     }
 

@@ -77,7 +77,7 @@ const ROWS: [(&str, &str, &str); 20] = [
     ("message.timestamp.after.max.ms", "7", "timestamp_after_max_ms: 7,"),
     ("message.timestamp.before.max.ms", "7", "timestamp_before_max_ms: 7,"),
     ("message.timestamp.type", "LogAppendTime", "timestamp_type: LogAppendTime,"),
-    ("message.type", "FIFO", "message_type: \"FIFO\","),
+    ("message.type", "FIFO", "message_type: Some(\"FIFO\"),"),
     ("min.insync.replicas", "2", "min_insync_replicas: 2,"),
     ("retention.bytes", "7000", "retention_bytes: 7000,"),
     ("retention.ms", "7", "retention_ms: 7,"),

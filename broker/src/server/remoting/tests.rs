@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use duolog_bridge::backend::Backend;
-use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::remoting::{Decoder, SegmentedOut};
 use duolog_log_core::log::ReadMinimum;
 use duolog_log_core::record::{BatchParams, SharedBatches};
@@ -12,7 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::limits::REMOTING_IN_FLIGHT_MAX;
-use crate::testing::rocketmq::{RemotingSocket, plant, pull_fields, request, tagged_batch};
+use crate::testing::rocketmq::{
+    RemotingSocket, plant, pull_fields, request, send_fields, tagged_batch,
+};
 use crate::testing::served::{LIMIT, TestNode, eventually};
 
 const NEVER: Duration = Duration::from_secs(600);
@@ -64,15 +64,6 @@ async fn impossible_frames_close_their_connection_before_they_are_whole() {
     node.stop().await;
 }
 
-async fn hold<B: Backend>(client: &mut RemotingSocket, dispatcher: &Dispatcher<B>, count: usize) {
-    let before = dispatcher.held_pulls();
-    let changes = [("sysFlag", "6"), ("suspendTimeoutMillis", "600000")];
-    for _ in 0..count {
-        assert!(client.send(request(11, &pull_fields("t", "0", &changes), b"")).await);
-    }
-    eventually("held", || dispatcher.held_pulls() == before + count).await;
-}
-
 /// Beyond the bound nothing more is read from that client; an answer makes room again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_holds_so_many_pulls_and_no_more() {
@@ -81,7 +72,7 @@ async fn a_connection_holds_so_many_pulls_and_no_more() {
     let dispatcher = node.rocketmq();
     let address = node.open_broker(&dispatcher, NEVER).await;
     let mut client = RemotingSocket::connect(address).await;
-    hold(&mut client, &dispatcher, REMOTING_IN_FLIGHT_MAX).await;
+    client.hold(&dispatcher, REMOTING_IN_FLIGHT_MAX).await;
     client.send(request(RUNTIME_INFO, &[], b"")).await;
     let mut other = RemotingSocket::connect(address).await;
     other.send(request(RUNTIME_INFO, &[], b"")).await;
@@ -103,12 +94,12 @@ async fn held_pulls_end_with_their_connection() {
     let dispatcher = node.rocketmq();
     let address = node.open_broker(&dispatcher, NEVER).await;
     let mut client = RemotingSocket::connect(address).await;
-    hold(&mut client, &dispatcher, 3).await;
+    client.hold(&dispatcher, 3).await;
     drop(client);
     eventually("let go", || dispatcher.held_pulls() == 0).await;
     let id = node.node.controller.image().topic("t").expect("t").id;
     let mut client = RemotingSocket::connect(address).await;
-    hold(&mut client, &dispatcher, 1).await;
+    client.hold(&dispatcher, 1).await;
     node.node.delete_topic(id).await.expect("deleted");
     assert!(client.receive().await.is_some(), "pitfall 31: the topic is gone");
     node.stop().await;
@@ -157,7 +148,7 @@ async fn a_stopping_node_answers_what_it_owes() {
     let dispatcher = node.rocketmq();
     let address = node.open_broker(&dispatcher, NEVER).await;
     let mut client = RemotingSocket::connect(address).await;
-    hold(&mut client, &dispatcher, 3).await;
+    client.hold(&dispatcher, 3).await;
     node.node.stopping.cancel();
     for _ in 0..3 {
         let answer = client.receive().await.expect("an answer before the close");
@@ -211,17 +202,7 @@ async fn a_client_without_heartbeats_is_closed_and_the_others_are_told() {
 }
 
 fn send(opaque: i32) -> Bytes {
-    let fields = [
-        ("a", "producers"),
-        ("b", "t"),
-        ("c", "TBW102"),
-        ("d", "4"),
-        ("e", "0"),
-        ("f", "0"),
-        ("g", "1"),
-        ("h", "0"),
-    ];
-    let mut send = request(310, &fields, format!("message {opaque}").as_bytes());
+    let mut send = request(310, &send_fields("t", &[]), format!("message {opaque}").as_bytes());
     send.opaque = opaque;
     let mut out = SegmentedOut::default();
     send.encode(&mut out).expect("encodable");
