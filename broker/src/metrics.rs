@@ -73,7 +73,7 @@ impl ApiTimer {
 /// Records that left for consumers of one protocol.
 #[derive(Debug, Default)]
 pub struct Delivered {
-    /// How many.
+    /// Since the node started.
     pub records: Counter,
     /// Their bytes, without what the protocol puts around them.
     pub bytes: Counter,

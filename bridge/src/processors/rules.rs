@@ -21,7 +21,7 @@ pub(crate) const DLQ_PREFIX: &str = "%DLQ%";
 
 const SYSTEM_TOPIC_PREFIX: &str = "rmq_sys_";
 
-/// Topics that clients must not create or delete; the second of each pair: nor send to.
+/// Topics that clients must not create or delete, and whether they must not send to them either.
 const SYSTEM_TOPICS: [(&str, bool); 12] = [
     (TEMPLATE_TOPIC, false),
     ("SCHEDULE_TOPIC_XXXX", true),

@@ -57,9 +57,9 @@ fn letter_place(name: &str) -> Option<usize> {
 /// How a send names its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendForm {
-    /// In words: codes 10 and 324 (SendMessageRequestHeader).
+    /// Under full names: codes 10 and 324 (SendMessageRequestHeader).
     Words,
-    /// By letters: codes 310, 320 and 325 (SendMessageRequestHeaderV2).
+    /// Under one letter each: codes 310, 320 and 325 (SendMessageRequestHeaderV2).
     Letters,
 }
 

@@ -1,7 +1,7 @@
 //! The tables of known configuration keys: Kafka's, RocketMQ's (prefix `rocketmq.`), a topic's and a
 //! group's.
 //!
-//! A key that nothing acts on yet is known all the same, and accepted at its default only: a
+//! A key that nothing acts on yet is known none the less, and accepted at its default only: a
 //! setting is never silently without effect. Sources: `KafkaConfig`, `LogConfig` (Kafka 4.3.1);
 //! `BrokerConfig`, `MessageStoreConfig`, `NamesrvConfig` (RocketMQ 5.5.0).
 

@@ -51,17 +51,17 @@ pub enum MetadataLogError {
     /// A batch cannot be read.
     #[error("offset {offset}: {source}")]
     Batch {
-        /// Where.
+        /// The batch's first offset; -1 for one that was to be written.
         offset: i64,
-        /// Why.
+        /// What is wrong with it.
         source: RecordError,
     },
     /// A record cannot be read.
     #[error("offset {offset}: {source}")]
     Record {
-        /// Where.
+        /// The record's offset.
         offset: i64,
-        /// Why.
+        /// What is wrong with it.
         source: MetadataRecordError,
     },
     /// A stored setting does not fit this version.

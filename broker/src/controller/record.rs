@@ -68,9 +68,9 @@ pub enum MetadataRecord {
     },
     /// A RocketMQ group's configuration.
     SubscriptionGroup {
-        /// The group.
+        /// The group's name.
         name: Arc<str>,
-        /// What it is now.
+        /// Its configuration; `None`: deleted.
         group: Option<SubscriptionGroup>,
     },
     /// A value of the NameServer's key/value store.
@@ -79,7 +79,7 @@ pub enum MetadataRecord {
         namespace: String,
         /// Its key there.
         key: String,
-        /// The value.
+        /// `None`: deleted.
         value: Option<String>,
     },
     /// All producer ids below this one are given out.

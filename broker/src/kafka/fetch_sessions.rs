@@ -41,20 +41,20 @@ pub enum TopicKey {
 /// A partition as a client names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionKey {
-    /// The topic.
+    /// By name or by id.
     pub topic: TopicKey,
-    /// Its partition.
+    /// 0-based.
     pub partition: i32,
 }
 
 /// What a client asks of one partition, until it asks something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Which.
+    /// The partition.
     pub key: PartitionKey,
     /// The name that its topic's id had when it was first known.
     pub name: Option<Str>,
-    /// The first offset that is wanted.
+    /// The first offset wanted: inclusive.
     pub fetch_offset: i64,
     /// The bound of its part of an answer.
     pub max_bytes: i32,

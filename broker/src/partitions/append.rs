@@ -57,7 +57,7 @@ impl Flush {
 pub struct Append {
     /// A batch as sent, or records to be put into one.
     pub payload: Payload,
-    /// Whom the answer waits for.
+    /// Which replicas must have it before the answer.
     pub acks: Acks,
     /// When it has to be on disk.
     pub flush: Flush,

@@ -64,11 +64,11 @@ enum CloseReason {
 
 /// What every connection of one door has.
 pub struct Entrance<B> {
-    /// Which.
+    /// Which codes there are.
     pub door: Door,
     /// Serves requests.
     pub dispatcher: Dispatcher<B>,
-    /// Counters.
+    /// Count requests, answers and bytes.
     pub metrics: Arc<Metrics>,
     /// Hear of connections that come and go.
     pub instruments: Arc<Instruments>,

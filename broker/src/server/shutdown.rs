@@ -15,7 +15,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on: the process does not die of either any more.
+    /// Listens from now on: neither signal ends the process any more.
     ///
     /// Errors: the system does not let us.
     pub fn listen() -> std::io::Result<Self> {

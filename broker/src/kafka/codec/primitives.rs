@@ -22,7 +22,7 @@ pub type Uuid = TopicId;
 /// in memory is far more than the frame itself.
 pub const ELEMENTS_MAX: usize = 1 << 20;
 
-/// How deep a length in front of a string may go, as in Kafka also for the compact form.
+/// The longest string, in bytes: Kafka's bound, which holds for the compact form too.
 const STRING_BYTES_MAX: usize = i16::MAX as usize;
 
 /// A frame that does not hold the message it claims to hold; the connection is closed for it, as
