@@ -4,9 +4,11 @@
 //! and the same coordinators as Kafka's.
 
 mod batches;
+mod config;
 mod earliest;
 mod error;
 mod groups;
+mod positions;
 mod rates;
 mod read;
 mod topics;
@@ -26,11 +28,7 @@ use duolog_bridge::backend::{
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
-use duolog_coordinator::error::GroupError;
-use duolog_coordinator::group::event::{
-    ChannelId, CommitQueueOffset, ConsumerLeave, DeleteGroup, Event, MemberNotices, OffsetFetch,
-    QueryQueueOffset,
-};
+use duolog_coordinator::group::event::{ChannelId, ConsumerLeave, Event, MemberNotices};
 use duolog_coordinator::group::response::Response;
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::{GatePoint, GateSubject};
@@ -64,7 +62,7 @@ impl BridgeBackend {
         let groups = Arc::new(Groups::default());
         let rates = Rates::start(node.metrics.clone(), node.stopping.clone());
         let backend = Self {
-            config: Arc::new(node_config(&node, broker_address)),
+            config: Arc::new(config::of(&node, broker_address)),
             batches: BatchCache::new(DECODED_CACHE_BYTES),
             earliest: EarliestAppends::default(),
             groups: groups.clone(),
@@ -298,83 +296,23 @@ impl Backend for BridgeBackend {
         topic: &Topic,
         partition: i32,
     ) -> Result<Option<i64>> {
-        if !self.node.coordinators.exist() {
-            return Ok(None);
-        }
-        let event = Event::QueryQueueOffset(QueryQueueOffset {
-            group: group.into(),
-            topic: topic.name.clone(),
-            queue: partition,
-        });
-        match self.node.coordinators.request(group, event).await {
-            Ok(Response::QueryQueueOffset(offset)) => Ok(offset),
-            Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
-            Err(error) => Err(error::of_group(group, &error)),
-        }
+        positions::committed(&self.node, group, topic, partition).await
     }
 
     async fn committed_offsets(&self, group: &str) -> Result<Vec<CommittedOffset>> {
-        if !self.node.coordinators.exist() {
-            return Ok(Vec::new());
-        }
-        let event =
-            Event::OffsetFetch(OffsetFetch { group: group.into(), member: None, topics: None });
-        let topics = match self.node.coordinators.request(group, event).await {
-            Ok(Response::OffsetFetch(topics)) => topics,
-            Ok(_) => return Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
-            Err(error) => return Err(error::of_group(group, &error)),
-        };
-        let mut offsets: Vec<CommittedOffset> = topics
-            .into_iter()
-            .flat_map(|topic| {
-                let name = topic.topic;
-                topic.partitions.into_iter().map(move |committed| CommittedOffset {
-                    topic: name.clone(),
-                    partition: committed.partition,
-                    offset: committed.offset,
-                })
-            })
-            .filter(|committed| committed.offset >= 0)
-            .collect();
-        offsets.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-        Ok(offsets)
+        positions::all(&self.node, group).await
     }
 
     fn groups_with_any_position(&self) -> Vec<String> {
-        let mut groups = Vec::new();
-        self.node.coordinators.for_each_group(|group, image| {
-            if !image.offsets.is_empty() {
-                groups.push(group.to_owned());
-            }
-        });
-        groups.sort();
-        groups
+        positions::groups(&self.node, |image| !image.offsets.is_empty())
     }
 
     fn groups_with_positions(&self, topic: &Topic) -> Vec<String> {
-        let mut groups = Vec::new();
-        self.node.coordinators.for_each_group(|group, image| {
-            if image.offsets.contains_key(&topic.name) {
-                groups.push(group.to_owned());
-            }
-        });
-        groups.sort();
-        groups
+        positions::groups(&self.node, |image| image.offsets.contains_key(&topic.name))
     }
 
     async fn delete_positions(&self, group: &str) -> Result<()> {
-        if !self.node.coordinators.exist() {
-            return Ok(());
-        }
-        let deleted =
-            self.node.coordinators.delete_group(DeleteGroup { group: group.into() }).await;
-        match deleted {
-            Ok(()) | Err(GroupError::GroupIdNotFound) => Ok(()),
-            Err(GroupError::NonEmptyGroup) => {
-                Err(BackendError::GroupKindConflict { group: group.to_owned(), kind: "live" })
-            }
-            Err(error) => Err(error::of_group(group, &error)),
-        }
+        positions::delete(&self.node, group).await
     }
 
     async fn commit_offset(
@@ -385,23 +323,11 @@ impl Backend for BridgeBackend {
         offset: i64,
     ) -> Result<()> {
         self.open_coordinators(group).await?;
-        let event = commit(group, topic, partition, offset);
-        let answer = self.node.coordinators.request(group, event).await;
-        answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
+        positions::commit(&self.node, group, topic, (partition, offset)).await
     }
 
     fn commit_offset_unanswered(&self, group: &str, topic: &Topic, partition: i32, offset: i64) {
-        let event = commit(group, topic, partition, offset);
-        if self.node.coordinators.exist() {
-            return self.node.coordinators.notify(group, event);
-        }
-        let (node, group) = (self.node.clone(), group.to_owned());
-        tokio::spawn(async move {
-            match node.open_coordinators().await {
-                Ok(()) => node.coordinators.notify(&group, event),
-                Err(error) => tracing::debug!(%group, %error, "position dropped"),
-            }
-        });
+        positions::commit_unanswered(&self.node, group, topic, (partition, offset));
     }
 
     async fn consumer_heartbeat(&self, heartbeat: ConsumerHeartbeat) -> Result<GroupChange> {
@@ -489,39 +415,6 @@ impl BridgeBackend {
     async fn open_coordinators(&self, group: &str) -> Result<()> {
         let opened = self.node.open_coordinators().await;
         opened.map_err(|_| BackendError::CoordinatorNotReady { group: group.to_owned() })
-    }
-}
-
-fn commit(group: &str, topic: &Topic, partition: i32, offset: i64) -> Event {
-    Event::CommitQueueOffset(CommitQueueOffset {
-        group: group.into(),
-        topic: topic.name.clone(),
-        queue: partition,
-        offset,
-    })
-}
-
-fn node_config(node: &Node, broker_address: SocketAddr) -> NodeConfig {
-    let config = &node.config.rocketmq;
-    let ratio = u64::from(config.access_message_in_memory_max_ratio.max(0).unsigned_abs());
-    let size = |value: i32| usize::try_from(value).unwrap_or_default();
-    NodeConfig {
-        cluster_name: config.cluster_name.clone(),
-        broker_name: config.broker_name.clone(),
-        broker_address,
-        region_id: "DefaultRegion".to_owned(),
-        trace_on: true,
-        broker_permission: duolog_bridge::backend::PERM_READ | duolog_bridge::backend::PERM_WRITE,
-        auto_create_topic: config.auto_create_topic,
-        auto_create_subscription_group: config.auto_create_subscription_group,
-        default_topic_queues: config.default_topic_queue_nums,
-        message_bytes_max: size(config.max_message_size),
-        long_polling: config.long_polling,
-        short_polling_ms: 1000,
-        transfer_bytes_max: size(config.max_transfer_bytes),
-        transfer_records_max: size(config.max_transfer_count),
-        in_memory_bytes_max: crate::system::memory_bytes() / 100 * ratio,
-        notify_consumer_ids_changed: config.notify_consumer_ids_changed,
     }
 }
 
