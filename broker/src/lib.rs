@@ -21,6 +21,7 @@ pub mod server;
 pub mod sim;
 
 pub mod clock;
+mod heavy;
 pub mod instruments;
 pub mod metrics;
 mod pool;

@@ -17,6 +17,17 @@ pub const WAITING_UNIT_BYTES: usize = 1024;
 /// The records of one batch once decompressed: 32 times the default `max.message.bytes`.
 pub const DECOMPRESSED_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// A compressed batch up to this size is read by the thread that serves its connection, as far as its records have
+/// [`PROMPT_DECOMPRESSED_BYTES`]: that is half a millisecond at most.
+pub const PROMPT_COMPRESSED_BYTES: usize = 64 * 1024;
+
+/// See [`PROMPT_COMPRESSED_BYTES`].
+pub const PROMPT_DECOMPRESSED_BYTES: usize = 256 * 1024;
+
+/// A batch without compression up to this size is read there too: all that stock producers send by default.
+pub const PROMPT_PLAIN_BYTES: usize = 1024 * 1024;
+
+const _: () = assert!(PROMPT_DECOMPRESSED_BYTES < DECOMPRESSED_BYTES_MAX);
 const _: () = assert!(WAITING_BYTES_MAX > SEND_BYTES_MAX);
 const _: () = assert!(WAITING_BYTES_MAX / WAITING_UNIT_BYTES < u32::MAX as usize);
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use duolog_coordinator::group::event::DeletedTopic;
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::{NodeId, TopicId};
-use duolog_log_core::record::compression::Decompressor;
 use duolog_log_core::storage::disk::{Disk, DiskError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,13 +14,13 @@ use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
 use crate::data_dir::{DataDir, DataDirError};
+use crate::heavy::BatchReading;
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
 use crate::kafka::errors::ErrorCode;
 use crate::kafka::fetch_sessions::FetchSessions;
 use crate::metrics::Metrics;
 use crate::partitions::{Partitions, Shared, deletion, housekeeping};
-use crate::pool::Pool;
 use crate::random;
 use crate::server::memory::{AnswerMemory, RequestMemory};
 
@@ -63,8 +62,8 @@ pub struct Node {
     pub requests: RequestMemory,
     /// What clients have not taken yet.
     pub answers: AnswerMemory,
-    /// For batches that come in.
-    pub decompressors: Pool<Decompressor>,
+    /// How batches are decompressed and checked.
+    pub batches: BatchReading,
     /// Set once no new work is to be begun.
     pub stopping: CancellationToken,
     /// What is done now and then, until the node stops.
@@ -122,7 +121,7 @@ impl Node {
             metrics,
             instruments,
             fetch_sessions,
-            decompressors: Pool::default(),
+            batches: BatchReading::default(),
             stopping,
             background: TaskTracker::new(),
             advertised: OnceLock::new(),

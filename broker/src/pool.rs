@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-/// Keeps some of them for the next who needs one.
+/// Lends them out, and keeps some of those that come back.
 #[derive(Debug, Default)]
 pub struct Pool<T>(Mutex<Vec<T>>);
 

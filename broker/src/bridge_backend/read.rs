@@ -11,15 +11,13 @@ use duolog_bridge::backend::{
 };
 use duolog_log_core::log::{AbortedTxn, LogError, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
-use duolog_log_core::record::{Batch, BatchHeader, DecodedBatch, RecordError};
+use duolog_log_core::record::{Batch, BatchHeader, DecodedBatch, Decompressor, RecordError};
 
 use self::tag_scan::{Ahead, TagScan};
 use super::BridgeBackend;
 use super::batches::BatchCache;
 use super::error::{of, of_log};
-use crate::limits::{
-    DECOMPRESSED_BYTES_MAX, HIDDEN_BATCHES_MAX, PULL_READ_BYTES, PULL_SCAN_BYTES_MAX,
-};
+use crate::limits::{HIDDEN_BATCHES_MAX, PULL_READ_BYTES, PULL_SCAN_BYTES_MAX};
 use crate::node::Node;
 use crate::partitions::Partition;
 
@@ -85,7 +83,7 @@ pub(super) async fn read(
                     // Reading and decoding hold up whoever shares this thread.
                     tokio::task::yield_now().await;
                 }
-                match source.read_on(request, bytes_max, &mut collected) {
+                match source.read_on(request, bytes_max, &mut collected).await {
                     Ok(true) => {}
                     Ok(false) => break,
                     // What is good comes first; the request that begins there will be told.
@@ -148,7 +146,7 @@ impl Source<'_> {
     ///
     /// All that was read is decoded and kept, also what this request has no room for: the next pull asks for it, and a
     /// decoded batch keeps the whole read in memory.
-    fn read_on(
+    async fn read_on(
         &self,
         request: &ReadRequest<'_>,
         bytes_max: usize,
@@ -182,12 +180,15 @@ impl Source<'_> {
                     }
                     continue;
                 }
-                let decoded = match self.decode(&bytes) {
-                    Ok(decoded) => decoded,
-                    // The request that gets there will be told.
-                    Err(_) if !has_room => return Ok(true),
-                    Err(error) => return Err(corrupt(error.to_string())),
+                let decoded = if has_room {
+                    self.node.batches.read(&bytes.clone(), decoding(bytes)).await
+                } else {
+                    // What is large or damaged is for the request that gets there.
+                    let small = self.node.batches.read_small(&bytes.clone(), decoding(bytes));
+                    let Some(Ok(decoded)) = small else { return Ok(true) };
+                    Ok(decoded)
                 };
+                let decoded = decoded.map_err(|error| corrupt(error.to_string()))?;
                 let appended = self.reader.append_time_at(header.base_offset).map_err(refused)?;
                 let append_time_ms = appended.unwrap_or(header.max_timestamp);
                 let batch = Arc::new(SharedBatch::new(decoded, append_time_ms));
@@ -205,14 +206,14 @@ impl Source<'_> {
     }
 }
 
-impl Source<'_> {
-    /// Decodes a batch whose CRC fits: what clients are given has a checksum of its own, which would
-    /// vouch for damage.
-    fn decode(&self, bytes: &Bytes) -> std::result::Result<DecodedBatch, RecordError> {
-        Batch::parse(bytes)?.verify_crc()?;
-        self.node
-            .decompressors
-            .with(|decompressor| DecodedBatch::decode(bytes, decompressor, DECOMPRESSED_BYTES_MAX))
+/// Decodes a batch whose CRC fits: what clients are given has a checksum of its own, which would
+/// vouch for damage.
+fn decoding(
+    batch: Bytes,
+) -> impl Fn(&mut Decompressor, usize) -> std::result::Result<DecodedBatch, RecordError> {
+    move |decompressor, limit| {
+        Batch::parse(&batch)?.verify_crc()?;
+        DecodedBatch::decode(&batch, decompressor, limit)
     }
 }
 
@@ -260,6 +261,10 @@ pub(super) async fn deliverable_end(partition: &Arc<Partition>, end: i64) -> Res
         let Some(piece) = read.map_err(refused)?.pieces.into_iter().next() else { return Ok(end) };
         let corrupt = |reason: String| BackendError::CorruptBatch { offset: last, reason };
         let header = BatchHeader::parse(&piece).map_err(|error| corrupt(error.to_string()))?;
+        if header.base_offset > last {
+            // A gap: whoever stands behind it has read all there is.
+            return Ok(end);
+        }
         let aborted = reader.aborted_transactions(header.base_offset, header.next_offset());
         if !Aborted::new(aborted.map_err(refused)?).hides(&header) {
             return Ok(end);

@@ -94,7 +94,7 @@ impl DecodedBatch {
     pub fn record(&self, index: usize) -> Option<Record<'_>> {
         let start = *self.starts.get(index)? as usize;
         let mut cursor = Cursor::new(self.region.get(start..)?);
-        RecordBase::new(&self.header).read(&mut cursor).ok()
+        RecordBase::new(&self.header).reread(&mut cursor)
     }
 
     fn iter_at(&self, index: usize) -> DecodedRecords<'_> {
@@ -171,7 +171,7 @@ impl<'a> Iterator for DecodedRecords<'a> {
 
     fn next(&mut self) -> Option<Record<'a>> {
         self.left = self.left.checked_sub(1)?;
-        self.base.read(&mut self.cursor).ok()
+        self.base.reread(&mut self.cursor)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -56,6 +56,15 @@ impl<'a> Headers<'a> {
         }
     }
 
+    /// As [`Self::read`], of headers that were walked over before and end the record.
+    #[inline]
+    fn reread(cursor: &mut Cursor<'a>) -> Result<Self, &'static str> {
+        let count = cursor.varint().ok_or("header count is cut off")?;
+        let count = usize::try_from(count).map_err(|_| "negative header count")?;
+        let bytes = cursor.take(cursor.remaining()).unwrap_or_default();
+        Ok(Self { count, bytes })
+    }
+
     /// Walks over the headers once, so that iterating over them cannot fail.
     fn check(count: i32, cursor: &mut Cursor<'a>) -> Result<Self, &'static str> {
         let count = usize::try_from(count).map_err(|_| "negative header count")?;
@@ -139,6 +148,21 @@ impl RecordBase {
     /// Reads the record at the front of `cursor` and moves behind it.
     #[inline]
     pub(super) fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Result<Record<'a>, &'static str> {
+        self.read_by(cursor, Headers::read)
+    }
+
+    /// As [`Self::read`], of a record that was read before: its headers are not walked over again.
+    #[inline]
+    pub(super) fn reread<'a>(&self, cursor: &mut Cursor<'a>) -> Option<Record<'a>> {
+        self.read_by(cursor, Headers::reread).ok()
+    }
+
+    #[inline]
+    fn read_by<'a>(
+        &self,
+        cursor: &mut Cursor<'a>,
+        read_headers: impl FnOnce(&mut Cursor<'a>) -> Result<Headers<'a>, &'static str>,
+    ) -> Result<Record<'a>, &'static str> {
         let size = cursor.varint().ok_or("size is cut off")?;
         let size = usize::try_from(size).map_err(|_| "negative size")?;
         let mut body = Cursor::new(cursor.take(size).ok_or("shorter than its size")?);
@@ -147,7 +171,7 @@ impl RecordBase {
         let offset_delta = body.varint().ok_or("offset delta is cut off")?;
         let key = body.nullable_bytes().ok_or("key is cut off")?;
         let value = body.nullable_bytes().ok_or("value is cut off")?;
-        let headers = Headers::read(&mut body)?;
+        let headers = read_headers(&mut body)?;
         if body.remaining() != 0 {
             return Err("bytes follow the last header");
         }

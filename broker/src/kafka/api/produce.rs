@@ -136,12 +136,7 @@ async fn begin(
         event.client(context.client_id.clone().unwrap_or_default())
     });
     let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
-    let rules = rules(&topic.config, context.version);
-    let validated = context
-        .node
-        .decompressors
-        .with(|decompressor| validate(&records, &rules, decompressor))
-        .map_err(|error| Refused::records(&error))?;
+    let validated = check(context, &records, rules(&topic.config, context.version)).await?;
     if validated.header.is_transactional() {
         return Err(ErrorCode::InvalidTxnState.with("transactions are not supported yet"));
     }
@@ -161,6 +156,18 @@ fn check_topic(topic: &Topic) -> Result<(), Refused> {
         return Err(ErrorCode::PolicyViolation.with(&text));
     }
     Ok(())
+}
+
+async fn check(
+    context: &Context,
+    records: &Bytes,
+    rules: ProduceRules,
+) -> Result<Validated, Refused> {
+    let shared = records.clone();
+    let validated = context.node.batches.read(records, move |decompressor, limit| {
+        validate(&shared, &ProduceRules { decompressed_bytes_max: limit, ..rules }, decompressor)
+    });
+    validated.await.map_err(|error| Refused::records(&error))
 }
 
 fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
