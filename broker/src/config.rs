@@ -167,6 +167,23 @@ pub struct HousekeepingConfig {
     pub producer_id_expiration_check_interval_ms: i64,
 }
 
+/// Kafka's transactions. Times in ms.
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionConfig {
+    /// The longest timeout that a producer may ask for.
+    pub timeout_max_ms: i32,
+    /// Between two looks for transactions that last too long.
+    pub abort_interval_ms: i64,
+    /// Age at which an idle transactional id is forgotten.
+    pub id_expiration_ms: i64,
+    /// Between two looks for such ids.
+    pub expiration_interval_ms: i64,
+    /// Partitions of `__transaction_state` when it is created.
+    pub topic_partitions: i32,
+    /// Segment size of `__transaction_state`.
+    pub topic_segment_bytes: i32,
+}
+
 /// Everything that `duolog serve` needs to know.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -188,6 +205,8 @@ pub struct Config {
     pub connections: ConnectionConfig,
     /// Kafka groups.
     pub group: GroupConfig,
+    /// Kafka's transactions.
+    pub transactions: TransactionConfig,
     /// RocketMQ side.
     pub rocketmq: RocketmqConfig,
     /// The log's housekeeping.
@@ -251,6 +270,7 @@ impl Config {
             control,
             connections: connections(&values)?,
             group: group(&values)?,
+            transactions: transactions(&values)?,
             rocketmq: rocketmq(&values)?,
             housekeeping: housekeeping(&values)?,
             num_partitions: values.parse("num.partitions")?,
@@ -379,6 +399,19 @@ fn bounded(
         value: value.to_string(),
         origin: "read at start".to_owned(),
         reason: format!("must be from {min}, {least}, to {max}, {most}"),
+    })
+}
+
+fn transactions(values: &Values) -> Result<TransactionConfig, ConfigError> {
+    Ok(TransactionConfig {
+        timeout_max_ms: values.parse("transaction.max.timeout.ms")?,
+        abort_interval_ms: values
+            .parse("transaction.abort.timed.out.transaction.cleanup.interval.ms")?,
+        id_expiration_ms: values.parse("transactional.id.expiration.ms")?,
+        expiration_interval_ms: values
+            .parse("transaction.remove.expired.transaction.cleanup.interval.ms")?,
+        topic_partitions: values.parse("transaction.state.log.num.partitions")?,
+        topic_segment_bytes: values.parse("transaction.state.log.segment.bytes")?,
     })
 }
 

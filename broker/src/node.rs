@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
+use crate::coordinators::transactions::Transactions;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::heavy::BatchReading;
 use crate::instruments::Instruments;
@@ -52,6 +53,8 @@ pub struct Node {
     pub partitions: Arc<Partitions>,
     /// Groups.
     pub coordinators: Arc<Coordinators>,
+    /// Kafka's transactions.
+    pub transactions: Arc<Transactions>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Events and gates.
@@ -109,6 +112,14 @@ impl Node {
             instruments.clone(),
             stopping.clone(),
         );
+        let transactions = Transactions::new(
+            &config,
+            controller.clone(),
+            partitions.clone(),
+            coordinators.clone(),
+            instruments.clone(),
+            stopping.clone(),
+        );
         let fetch_sessions = FetchSessions::new(config.fetch_session_slots);
         let requests = RequestMemory::new(config.connections.requests_bytes_max);
         let node = Arc::new(Self {
@@ -118,6 +129,7 @@ impl Node {
             controller,
             partitions,
             coordinators,
+            transactions,
             metrics,
             instruments,
             fetch_sessions,
@@ -132,6 +144,7 @@ impl Node {
         }
         housekeeping::start(&node);
         node.coordinators.start();
+        node.transactions.start();
         Ok(node)
     }
 
@@ -173,7 +186,11 @@ impl Node {
     /// end, also when the caller no longer waits.
     pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
         let coordinators = self.coordinators.clone();
-        let gone = move |name| coordinators.topic_deleted(&DeletedTopic { name, id: topic });
+        let transactions = self.transactions.clone();
+        let gone = move |name| {
+            transactions.topic_deleted(topic);
+            coordinators.topic_deleted(&DeletedTopic { name, id: topic });
+        };
         self.controller.delete_topic_and(topic, gone).await
     }
 

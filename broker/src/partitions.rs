@@ -19,6 +19,7 @@ mod registry;
 mod round;
 mod task;
 mod timer;
+mod transactions;
 mod trouble;
 mod upkeep;
 mod waiters;
@@ -45,6 +46,8 @@ use self::published::Published;
 pub use self::registry::Partitions;
 use self::task::Command;
 use self::timer::Timer;
+use self::transactions::OpenTransactions;
+pub use self::transactions::ProducerState;
 pub use self::waiters::Registration;
 use self::waiters::Waiters;
 use crate::config::topic::TopicConfig;
@@ -137,6 +140,7 @@ pub struct Partition {
     pub number: u32,
     config: ArcSwap<TopicConfig>,
     published: Published,
+    transactions: OpenTransactions,
     waiters: Waiters,
     reader: arc_swap::ArcSwapOption<LogReader>,
     inbox: Inbox,
@@ -162,6 +166,7 @@ impl Partition {
             number,
             config: ArcSwap::new(topic.config.clone()),
             published: Published::new(shared.leader_epoch()),
+            transactions: OpenTransactions::default(),
             waiters: Waiters::default(),
             reader: arc_swap::ArcSwapOption::empty(),
             inbox: Inbox::new(),

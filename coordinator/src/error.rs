@@ -76,6 +76,15 @@ pub enum GroupError {
     /// What would have to be stored is larger than the log takes, or a string too long to store.
     #[error("too large to store")]
     TooLarge,
+    /// The producer has a higher epoch by now.
+    #[error("the producer's epoch is too low")]
+    InvalidProducerEpoch,
+    /// The transaction does not write to this group, or not any more.
+    #[error("not part of an ongoing transaction")]
+    InvalidTxnState,
+    /// A newer transaction coordinator has ended transactions here.
+    #[error("a newer transaction coordinator has written here")]
+    TransactionCoordinatorFenced,
     /// Kafka members hold the group; a RocketMQ client may join once it is empty.
     #[error("the group has Kafka members; it must be empty before a RocketMQ client joins")]
     HeldByKafka,
@@ -126,6 +135,15 @@ pub enum AppendError {
     /// The disk refused.
     #[error("storage failed")]
     Storage,
+    /// The producer has a higher epoch by now.
+    #[error("the producer's epoch is too low")]
+    ProducerFenced,
+    /// The transaction is not, or not any more, one that writes here.
+    #[error("not part of an ongoing transaction")]
+    NotInTransaction,
+    /// A newer transaction coordinator has written here.
+    #[error("a newer transaction coordinator has written here")]
+    CoordinatorFenced,
 }
 
 impl From<AppendError> for GroupError {
@@ -135,6 +153,9 @@ impl From<AppendError> for GroupError {
             AppendError::NotLeader | AppendError::Storage => Self::NotCoordinator,
             AppendError::NotEnoughReplicas => Self::CoordinatorNotAvailable,
             AppendError::TooLarge => Self::TooLarge,
+            AppendError::ProducerFenced => Self::InvalidProducerEpoch,
+            AppendError::NotInTransaction => Self::InvalidTxnState,
+            AppendError::CoordinatorFenced => Self::TransactionCoordinatorFenced,
         }
     }
 }

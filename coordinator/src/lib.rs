@@ -1,4 +1,4 @@
-//! Groups, offsets and (later) transactions of both protocols, as replayable state machines.
+//! Groups, offsets and transactions of both protocols, as replayable state machines.
 //!
 //! Nothing here knows a socket, a clock, a thread, a random number or a wire protocol. A request
 //! comes in as a plain struct with `now` beside it; out come records for the internal topic,
@@ -16,3 +16,5 @@ pub mod shard;
 pub mod runtime;
 
 pub mod group;
+
+pub mod txn;

@@ -23,6 +23,7 @@ use writer::Writer;
 
 pub mod consumer;
 pub(crate) mod reader;
+pub mod transaction;
 mod writer;
 
 /// Key version of [`Record::Family`]: "DL", far from Kafka's own, which count up from 0.
@@ -163,6 +164,9 @@ pub enum RecordError {
     /// A family that this program does not know.
     #[error("group family {0} is not known")]
     UnknownFamily(u8),
+    /// A state of a transaction that is never stored.
+    #[error("transaction state {0} is not known")]
+    UnknownTxnState(i8),
 }
 
 /// A string that does not fit the 16-bit length of its field.

@@ -25,11 +25,12 @@ use std::mem;
 
 use bytes::Bytes;
 use duolog_log_core::ids::Offset;
+use duolog_log_core::record::TransactionOutcome;
 
 use crate::error::AppendError;
 use crate::limits::{APPEND_BYTES_MAX, WAITING_MAX};
 use crate::record::RecordError;
-use crate::shard::{Answer, Outcome, RecordBytes, RequestId, Shard, TimerChange, Undo};
+use crate::shard::{Answer, BatchForm, Outcome, RecordBytes, RequestId, Shard, TimerChange, Undo};
 use crate::time::Now;
 use timers::Timers;
 
@@ -47,8 +48,10 @@ pub enum Effect<S: Shard> {
     Append {
         /// Names it.
         id: AppendId,
-        /// Never empty.
+        /// Empty only for a marker.
         records: Vec<RecordBytes>,
+        /// What they are, or which marker it is.
+        batch: BatchForm,
         /// CreateTime of the records, milliseconds since 1970.
         timestamp_ms: i64,
     },
@@ -72,8 +75,10 @@ enum Phase {
 
 /// Records decided together, with the answers that wait for them.
 struct Decision<S: Shard> {
-    key: S::Key,
+    /// None of a marker, which concerns the whole partition.
+    key: Option<S::Key>,
     records: Vec<S::Record>,
+    batch: BatchForm,
     encoded: Vec<RecordBytes>,
     responses: Vec<(RequestId, Answer<S>)>,
     follow_ups: Vec<Queued<S>>,
@@ -153,6 +158,28 @@ impl<S: Shard> Runtime<S> {
         Ok(true)
     }
 
+    /// As [`Self::load`], of a record in a producer's transaction.
+    pub fn load_in_transaction(
+        &mut self,
+        offset: Offset,
+        producer_id: i64,
+        key: Option<&Bytes>,
+        value: Option<&Bytes>,
+    ) -> Result<bool, RecordError> {
+        assert_eq!(self.phase, Phase::Loading, "records are loaded before the partition serves");
+        let Some(record) = S::decode(key.ok_or(RecordError::NoKey)?, value)? else {
+            return Ok(false);
+        };
+        self.shard.replay_in_transaction(producer_id, record, offset);
+        Ok(true)
+    }
+
+    /// As [`Self::load`], of the marker that ends a producer's transaction.
+    pub fn load_end(&mut self, producer_id: i64, outcome: TransactionOutcome) {
+        assert_eq!(self.phase, Phase::Loading, "markers are loaded before the partition serves");
+        self.shard.replay_end(producer_id, outcome);
+    }
+
     /// The log was read up to its end: serve.
     pub fn finish_load(&mut self, log_end_offset: Offset, high_watermark: Offset, now: Now) {
         assert_eq!(self.phase, Phase::Loading, "a partition is loaded once");
@@ -216,10 +243,7 @@ impl<S: Shard> Runtime<S> {
         let mut done = Vec::with_capacity(decisions.len());
         let mut responses = Vec::new();
         for decision in decisions {
-            for record in decision.records {
-                self.shard.replay(record, offset);
-                offset = offset.plus(1);
-            }
+            offset = self.replay(decision.batch, decision.records, offset);
             responses.extend(decision.responses);
             done.push((decision.key, decision.follow_ups));
         }
@@ -228,7 +252,7 @@ impl<S: Shard> Runtime<S> {
             self.hold(request, answer);
         }
         for (key, follow_ups) in done {
-            self.resume(&key, follow_ups, now);
+            self.resume(key.as_ref(), follow_ups, now);
         }
         self.flush(now);
     }
@@ -242,7 +266,7 @@ impl<S: Shard> Runtime<S> {
         for decision in self.end_append(id) {
             let key = decision.key.clone();
             self.refuse(decision, &error, now);
-            self.resume(&key, Vec::new(), now);
+            self.resume(key.as_ref(), Vec::new(), now);
         }
         self.flush(now);
     }
@@ -301,19 +325,18 @@ impl<S: Shard> Runtime<S> {
                 continue;
             }
             let mut outcome = self.shard.handle(request, event, now);
-            if outcome.records.is_empty() {
+            if outcome.writes() {
+                self.gather(key, outcome, now);
+            } else {
                 queue.extend(mem::take(&mut outcome.follow_ups));
                 self.settle(outcome, now);
-            } else {
-                let Some(key) = key else { panic!("records belong to an event with a key") };
-                self.gather(key, outcome, now);
             }
         }
     }
 
     /// Performs an outcome without records.
     fn settle(&mut self, outcome: Outcome<S>, now: Now) {
-        assert!(outcome.records.is_empty(), "records belong to an event with a key");
+        assert!(!outcome.writes(), "records belong to an event with a key");
         self.perform(outcome.timers, outcome.notices);
         for (request, answer) in outcome.responses {
             self.hold(request, answer);
@@ -324,12 +347,16 @@ impl<S: Shard> Runtime<S> {
     }
 
     /// Keeps an outcome's records and answers for the next append.
-    fn gather(&mut self, key: S::Key, outcome: Outcome<S>, now: Now) {
+    fn gather(&mut self, key: Option<S::Key>, outcome: Outcome<S>, now: Now) {
+        let is_end = matches!(outcome.batch, BatchForm::End(_));
+        assert!(is_end || key.is_some(), "records belong to an event with a key");
+        assert!(!is_end || outcome.records.is_empty(), "a marker stands alone");
         self.perform(outcome.timers, outcome.notices);
         let encoded: Result<Vec<_>, S::Error> = outcome.records.iter().map(S::encode).collect();
         let mut decision = Decision::<S> {
             key,
             records: outcome.records,
+            batch: outcome.batch,
             encoded: Vec::new(),
             responses: outcome.responses,
             follow_ups: outcome.follow_ups,
@@ -338,7 +365,9 @@ impl<S: Shard> Runtime<S> {
         match encoded {
             Ok(encoded) => {
                 decision.encoded = encoded;
-                self.waiting.entry(decision.key.clone()).or_default();
+                if let Some(key) = &decision.key {
+                    self.waiting.entry(key.clone()).or_default();
+                }
                 self.gathered.push_back(decision);
             }
             Err(error) => self.refuse(decision, &error, now),
@@ -359,8 +388,10 @@ impl<S: Shard> Runtime<S> {
         for request in answered.chain(going_on) {
             self.reply(request, Err(error.clone()));
         }
-        if decision.undo == Undo::Group {
-            let outcome = self.shard.revert(&decision.key, error, now);
+        if decision.undo == Undo::Group
+            && let Some(key) = &decision.key
+        {
+            let outcome = self.shard.revert(key, error, now);
             self.settle(outcome, now);
         }
     }
@@ -371,11 +402,13 @@ impl<S: Shard> Runtime<S> {
             return;
         }
         let mut batch: Vec<Decision<S>> = Vec::new();
+        let mut form = BatchForm::Plain;
         let mut bytes = 0;
-        while let Some(decision) = self
-            .gathered
-            .pop_front_if(|next| batch.is_empty() || bytes + next.bytes() <= APPEND_BYTES_MAX)
-        {
+        while let Some(decision) = self.gathered.pop_front_if(|next| {
+            let is_plain = form == BatchForm::Plain && next.batch == BatchForm::Plain;
+            batch.is_empty() || (is_plain && bytes + next.bytes() <= APPEND_BYTES_MAX)
+        }) {
+            form = decision.batch;
             bytes += decision.bytes();
             batch.push(decision);
         }
@@ -383,7 +416,26 @@ impl<S: Shard> Runtime<S> {
         let id = AppendId(self.next_append);
         self.next_append += 1;
         self.appending = Some((id, batch));
-        self.effects.push_back(Effect::Append { id, records, timestamp_ms: now.wall_ms });
+        let timestamp_ms = now.wall_ms;
+        self.effects.push_back(Effect::Append { id, records, batch: form, timestamp_ms });
+    }
+
+    /// Replays what stands in the log from `offset` on; returns the offset after it.
+    fn replay(&mut self, batch: BatchForm, records: Vec<S::Record>, mut offset: Offset) -> Offset {
+        if let BatchForm::End(end) = batch {
+            self.shard.replay_end(end.producer.id, end.outcome);
+            return offset.plus(1);
+        }
+        for record in records {
+            match batch {
+                BatchForm::InTransaction { producer, .. } => {
+                    self.shard.replay_in_transaction(producer.id, record, offset);
+                }
+                BatchForm::Plain | BatchForm::End(_) => self.shard.replay(record, offset),
+            }
+            offset = offset.plus(1);
+        }
+        offset
     }
 
     fn end_append(&mut self, id: AppendId) -> Vec<Decision<S>> {
@@ -394,8 +446,8 @@ impl<S: Shard> Runtime<S> {
     }
 
     /// Goes on with `key`: with what follows from its decision, then with what waited for it.
-    fn resume(&mut self, key: &S::Key, follow_ups: Vec<Queued<S>>, now: Now) {
-        let waiting = self.waiting.remove(key).unwrap_or_default();
+    fn resume(&mut self, key: Option<&S::Key>, follow_ups: Vec<Queued<S>>, now: Now) {
+        let waiting = key.and_then(|key| self.waiting.remove(key)).unwrap_or_default();
         self.waiting_count -= waiting.len();
         for (request, event) in follow_ups.into_iter().chain(waiting) {
             self.dispatch(request, event, now);

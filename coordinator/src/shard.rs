@@ -4,9 +4,12 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 use duolog_log_core::ids::Offset;
+use duolog_log_core::log::Verified;
+use duolog_log_core::record::TransactionOutcome;
 
 use crate::error::AppendError;
 use crate::record::RecordError;
+use crate::record::transaction::{ProducerIdAndEpoch, TxnVersion};
 use crate::time::Now;
 
 /// Names one request towards the caller, who chose it; answered exactly once.
@@ -31,6 +34,36 @@ pub enum TimerChange<T> {
     Cancel(T),
 }
 
+/// In what kind of batch a decision is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchForm {
+    /// Facts from now on, together with those of other decisions.
+    #[default]
+    Plain,
+    /// Facts once the producer's transaction commits.
+    InTransaction {
+        /// Whose transaction.
+        producer: ProducerIdAndEpoch,
+        /// Why it may be written.
+        verified: Verified,
+    },
+    /// No record, but the marker that ends a producer's transaction in this partition.
+    End(TransactionEnd),
+}
+
+/// The end of a transaction in one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionEnd {
+    /// Whose; the epoch that the marker carries.
+    pub producer: ProducerIdAndEpoch,
+    /// How.
+    pub outcome: TransactionOutcome,
+    /// Of the transaction coordinator that decided.
+    pub coordinator_epoch: i32,
+    /// The protocol under which it ends.
+    pub version: TxnVersion,
+}
+
 /// What becomes of the live state of a decision's group if the log refuses its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undo {
@@ -49,6 +82,8 @@ pub type Answer<S> = Result<<S as Shard>::Response, <S as Shard>::Error>;
 pub struct Outcome<S: Shard> {
     /// To be appended, all or none. Only events with a key may yield records.
     pub records: Vec<S::Record>,
+    /// How; an end is appended though there are no records.
+    pub batch: BatchForm,
     /// Answers, to this request or to earlier ones. With `records`, they are given when those are
     /// committed; if they fail, the error is given in their place.
     pub responses: Vec<(RequestId, Answer<S>)>,
@@ -67,6 +102,7 @@ impl<S: Shard> Default for Outcome<S> {
     fn default() -> Self {
         Self {
             records: Vec::new(),
+            batch: BatchForm::Plain,
             responses: Vec::new(),
             timers: Vec::new(),
             notices: Vec::new(),
@@ -77,6 +113,11 @@ impl<S: Shard> Default for Outcome<S> {
 }
 
 impl<S: Shard> Outcome<S> {
+    /// Whether anything is to be appended.
+    pub(crate) fn writes(&self) -> bool {
+        !self.records.is_empty() || matches!(self.batch, BatchForm::End(_))
+    }
+
     /// Adds an answer; one-way requests have no id and get none.
     pub fn respond(&mut self, request: Option<RequestId>, answer: Answer<S>) {
         if let Some(request) = request {
@@ -118,6 +159,14 @@ pub trait Shard: Sized {
 
     /// Applies a record that stands in the log at `offset`.
     fn replay(&mut self, record: Self::Record, offset: Offset);
+
+    /// Keeps a record that stands in the log at `offset` until its producer's transaction ends.
+    /// A shard that decides nothing of the kind has none.
+    fn replay_in_transaction(&mut self, _producer_id: i64, _record: Self::Record, _offset: Offset) {
+    }
+
+    /// The producer's transaction ended: applies what was kept of it, or forgets it.
+    fn replay_end(&mut self, _producer_id: i64, _outcome: TransactionOutcome) {}
 
     /// All records of the log were replayed: rebuild live state. May yield no records.
     fn loaded(&mut self, now: Now) -> Outcome<Self>;

@@ -81,6 +81,18 @@ kinds! {
     OffsetReset = "offset.reset",
     /// Records left for a consumer.
     Deliver = "deliver",
+    /// A transaction has its first partition. Of this and all below, the client is the transactional id.
+    TxnBegin = "txn.begin",
+    /// A partition was added to a transaction.
+    TxnAdd = "txn.add",
+    /// How a transaction ends is decided and stored.
+    TxnPrepare = "txn.prepare",
+    /// A transaction's marker is in a partition.
+    TxnMarker = "txn.marker",
+    /// All markers of a transaction are written.
+    TxnComplete = "txn.complete",
+    /// A producer lost its transactional id to another, or its transaction to the clock; or was refused after that.
+    TxnFence = "txn.fence",
     /// A new or changed route of a topic can be asked for at the name server.
     RouteRegister = "route.register",
     /// A client asked for a route.

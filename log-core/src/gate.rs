@@ -62,6 +62,12 @@ points! {
     OffsetCommitBefore = "offset.commit.before",
     /// Records are about to leave for a consumer.
     DeliverBefore = "deliver.before",
+    /// A partition is about to be added to a transaction. Of this and the two below, the client is the transactional id.
+    TxnAdd = "txn.add",
+    /// A producer asks for the end of its transaction.
+    TxnEndReceived = "txn.end.recv",
+    /// A transaction's marker is about to be written to a partition. What is dropped or fails is tried again.
+    TxnMarkerBefore = "txn.marker.before",
     /// A new or changed route of a topic is about to be told to the name server. The topic is there meanwhile; what is
     /// dropped or fails is told with the topic's next change.
     RoutePublish = "route.publish",

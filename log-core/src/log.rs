@@ -31,6 +31,7 @@ mod search;
 mod tags;
 mod tail;
 mod truncate;
+pub mod verification;
 mod view;
 
 pub use append_time::TimeBoundary;
@@ -44,11 +45,13 @@ pub use outcome::{
 pub use reader::LogReader;
 pub use retention::Retained;
 pub use tail::TailBudget;
+pub use verification::{TxnEpochs, Verification, VerificationGuard, Verified};
 
 use active::Active;
 use epoch_file::EpochFile;
 use retention::Deletion;
 use tail::{ChunksChanged, TailWriter};
+use verification::Verifications;
 use view::{Shared, ViewParts};
 
 /// The writer of one log.
@@ -88,6 +91,9 @@ pub struct Log {
     last_flush_ms: i64,
     first_unflushed_ms: Option<i64>,
     deletions: Vec<Deletion>,
+    verifications: Verifications,
+    /// How often the set of open transactions may have changed since the log was opened.
+    transactions_changed: u64,
 }
 
 /// Whether a log takes writes.
@@ -159,6 +165,12 @@ impl Log {
         &self.producers
     }
 
+    /// Moves on whenever other transactions may be open than before.
+    #[must_use]
+    pub const fn transactions_changed(&self) -> u64 {
+        self.transactions_changed
+    }
+
     /// Where the oldest transaction begins that is open, or whose marker the high watermark has not
     /// passed; readers with isolation must stay below it.
     #[must_use]
@@ -174,7 +186,9 @@ impl Log {
 
     /// Forgets producers that are silent for `producer.id.expiration.ms`; returns how many.
     pub fn expire_producers(&mut self, now_ms: i64) -> usize {
-        self.producers.expire(now_ms, self.config.producer_id_expiration_ms)
+        let expiration_ms = self.config.producer_id_expiration_ms;
+        self.verifications.expire(now_ms, expiration_ms);
+        self.producers.expire(now_ms, expiration_ms)
     }
 
     /// The settings in force.

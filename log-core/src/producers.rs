@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::log::LogError;
+use crate::log::{LogError, TxnEpochs};
 use crate::record::batch::{NO_SEQUENCE, sequence_plus};
 use crate::record::{BatchHeader, EndTransactionMarker, TransactionOutcome};
 
@@ -138,15 +138,6 @@ pub struct CompletedTxn {
     pub last_stable_offset: i64,
 }
 
-/// What becomes of a batch that a producer sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It may be written.
-    New,
-    /// It was written before, there.
-    Duplicate(SentBatch),
-}
-
 /// A producer as it was, to go back to when a write fails.
 #[derive(Clone, Debug)]
 pub struct SavedProducer {
@@ -183,6 +174,11 @@ impl Producers {
         self.producers.get(&producer_id)
     }
 
+    /// Producer and epoch of each open transaction.
+    pub fn in_transaction(&self) -> impl Iterator<Item = (i64, i16)> {
+        self.open.values().filter_map(|id| Some((*id, self.producers.get(id)?.epoch)))
+    }
+
     /// Where the oldest transaction begins that is open or not yet replicated; what readers with
     /// isolation must not pass.
     #[must_use]
@@ -197,24 +193,38 @@ impl Producers {
         self.unreplicated.retain(|_, marker| *marker >= high_watermark);
     }
 
-    /// Whether a client's batch may be written at `offset`. Changes nothing.
+    /// The batch that a client sends again, if it is one of the last few.
+    #[must_use]
+    pub fn duplicate(&self, header: &BatchHeader) -> Option<SentBatch> {
+        let producer = self.producers.get(&header.producer_id.0)?;
+        let is_same_epoch = header.producer_epoch.0 == producer.epoch;
+        let find = || producer.batches.find(header.base_sequence, header.last_sequence());
+        is_same_epoch.then(find)?
+    }
+
+    /// Whether a coordinator's batch for a producer may be written.
+    ///
+    /// Errors: `InvalidProducerEpoch`.
+    pub fn admit_epoch(&self, header: &BatchHeader) -> Result<(), LogError> {
+        let producer_id = header.producer_id.0;
+        let incoming = header.producer_epoch.0;
+        match self.producers.get(&producer_id).map(|producer| producer.epoch) {
+            Some(current) if incoming < current => {
+                Err(LogError::InvalidProducerEpoch { producer_id, incoming, current })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether a client's batch, which is no [`Self::duplicate`], may be written at `offset`.
     ///
     /// Errors: `InvalidProducerEpoch`, `OutOfOrderSequence`, `InvalidTxnState`.
-    pub fn admit(&self, header: &BatchHeader, offset: i64) -> Result<Admission, LogError> {
+    pub fn admit(&self, header: &BatchHeader, offset: i64) -> Result<(), LogError> {
+        self.admit_epoch(header)?;
         let producer_id = header.producer_id.0;
         let unknown = Producer::default();
         let producer = self.producers.get(&producer_id).unwrap_or(&unknown);
-        let epoch = header.producer_epoch.0;
-        let (first, last) = (header.base_sequence, header.last_sequence());
-        if epoch == producer.epoch
-            && let Some(batch) = producer.batches.find(first, last)
-        {
-            return Ok(Admission::Duplicate(batch));
-        }
-        if epoch < producer.epoch {
-            let current = producer.epoch;
-            return Err(LogError::InvalidProducerEpoch { producer_id, incoming: epoch, current });
-        }
+        let (epoch, first) = (header.producer_epoch.0, header.base_sequence);
         if let Some(expected) = producer.expected_sequence(epoch)
             && first != expected
         {
@@ -224,21 +234,29 @@ impl Producers {
         if producer.txn_first_offset.is_some() && !header.is_transactional() {
             return Err(LogError::InvalidTxnState { producer_id });
         }
-        Ok(Admission::New)
+        Ok(())
     }
 
-    /// Whether a coordinator's marker may be written.
+    /// Whether a coordinator's marker may be written. Under transactions v2 its epoch is above that
+    /// of the data; the same epoch with no transaction open is a marker written again, which does no
+    /// harm (KAFKA-19999).
     ///
     /// Errors: `InvalidProducerEpoch`, `CoordinatorFenced`.
     pub fn admit_marker(
         &self,
         header: &BatchHeader,
         marker: &EndTransactionMarker,
+        epochs: TxnEpochs,
     ) -> Result<(), LogError> {
         let producer_id = header.producer_id.0;
         let Some(producer) = self.producers.get(&producer_id) else { return Ok(()) };
         let incoming = header.producer_epoch.0;
-        if incoming < producer.epoch {
+        let is_late = match epochs {
+            TxnEpochs::Stay => incoming < producer.epoch,
+            TxnEpochs::Rise if incoming == producer.epoch => producer.txn_first_offset.is_some(),
+            TxnEpochs::Rise => incoming < producer.epoch,
+        };
+        if is_late {
             let current = producer.epoch;
             return Err(LogError::InvalidProducerEpoch { producer_id, incoming, current });
         }

@@ -14,3 +14,4 @@ mod scale;
 mod scripts;
 mod serve;
 mod tidy;
+mod transactions;

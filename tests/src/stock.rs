@@ -263,7 +263,7 @@ impl ToolOutput {
 }
 
 /// Kafka's command line tools of 4.3.1, by the names of their scripts.
-const KAFKA_TOOLS: [(&str, &str); 7] = [
+const KAFKA_TOOLS: [(&str, &str); 8] = [
     ("kafka-configs", "kafka.admin.ConfigCommand"),
     ("kafka-console-consumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"),
     ("kafka-console-producer", "org.apache.kafka.tools.ConsoleProducer"),
@@ -271,6 +271,7 @@ const KAFKA_TOOLS: [(&str, &str); 7] = [
     ("kafka-dump-log", "org.apache.kafka.tools.DumpLogSegments"),
     ("kafka-get-offsets", "org.apache.kafka.tools.GetOffsetShell"),
     ("kafka-topics", "org.apache.kafka.tools.TopicCommand"),
+    ("kafka-transactions", "org.apache.kafka.tools.TransactionsCommand"),
 ];
 
 /// Runs one of Kafka's command line tools, `input` as its standard input.

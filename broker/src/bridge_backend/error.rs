@@ -54,6 +54,7 @@ pub(super) fn of_log(partition: &Partition, error: &LogError) -> BackendError {
         | LogError::InvalidProducerEpoch { .. }
         | LogError::CoordinatorFenced { .. }
         | LogError::InvalidTxnState { .. }
+        | LogError::UnverifiedTxn { .. }
         | LogError::UnexpectedAppendOffset { .. }
         | LogError::InvalidBatch(_)
         | LogError::StorageFull(_)
@@ -123,6 +124,9 @@ pub(super) fn of_group(group: &str, error: &GroupError) -> BackendError {
         | GroupError::UnsupportedAssignor
         | GroupError::InvalidRegularExpression
         | GroupError::UnsupportedVersion
+        | GroupError::InvalidProducerEpoch
+        | GroupError::InvalidTxnState
+        | GroupError::TransactionCoordinatorFenced
         | GroupError::GroupSubscribedToTopic => {
             BackendError::CoordinatorNotReady { group: group.to_owned() }
         }

@@ -141,7 +141,11 @@ fn room_for_requests_holds_the_largest_and_is_a_part_of_the_memory_unless_said()
 #[test]
 fn every_key_that_acts_is_set_by_a_test() {
     /// One node holds one replica whatever the factor is.
-    const WITHOUT_EFFECT: [&str; 1] = ["offsets.topic.replication.factor"];
+    const WITHOUT_EFFECT: [&str; 3] = [
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
+    ];
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut sources = String::new();
     for folder in ["broker/src", "tests/src", "tests/it"] {

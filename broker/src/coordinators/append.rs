@@ -5,9 +5,14 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use duolog_coordinator::error::AppendError;
 use duolog_coordinator::runtime::AppendId;
-use duolog_coordinator::shard::RecordBytes;
+use duolog_coordinator::shard::{BatchForm, RecordBytes, TransactionEnd};
+use duolog_log_core::ids::{ProducerEpoch, ProducerId};
 use duolog_log_core::log::{AppendOrigin, LogError};
-use duolog_log_core::record::{BatchBuilder, BatchParams, NewRecord, RecordError, TimestampType};
+use duolog_log_core::record::batch::NO_SEQUENCE;
+use duolog_log_core::record::{
+    BatchBuilder, BatchKind, BatchParams, EndTransactionMarker, NewRecord, ProducerSequence,
+    RecordError, TimestampType,
+};
 use duolog_log_core::replication::partition::{Acks, ReplicationError};
 
 use crate::partitions::Partition;
@@ -18,6 +23,7 @@ use crate::partitions::append::{self, Appended, Flush, Payload};
 pub(super) struct OpenAppend {
     pub(super) id: AppendId,
     pub(super) records: Vec<RecordBytes>,
+    pub(super) batch: BatchForm,
     /// CreateTime of the records, milliseconds since 1970.
     pub(super) timestamp_ms: i64,
 }
@@ -39,15 +45,44 @@ pub(super) async fn write(
         record_count,
         timestamp_type: TimestampType::CreateTime,
         max_timestamp: append.timestamp_ms,
-        origin: AppendOrigin::Coordinator,
+        origin: origin(append.batch),
     };
     let answer = partition.append(payload, size, Acks::All, Flush::Topic).await;
     let answer = answer.map_err(|error| refusal(&error))?;
     answer.await.map_err(|_| AppendError::NotLeader)?.map_err(|error| refusal(&error))
 }
 
+fn origin(batch: BatchForm) -> AppendOrigin {
+    match batch {
+        BatchForm::Plain => AppendOrigin::Coordinator,
+        BatchForm::InTransaction { verified, .. } => {
+            AppendOrigin::CoordinatorInTransaction(verified)
+        }
+        BatchForm::End(end) if end.version.bumps_epoch() => AppendOrigin::CoordinatorRaisingEpoch,
+        BatchForm::End(_) => AppendOrigin::Coordinator,
+    }
+}
+
 fn encode(append: &OpenAppend) -> Result<(BytesMut, i32), RecordError> {
-    let mut builder = BatchBuilder::new(BatchParams::default());
+    let params = match append.batch {
+        BatchForm::Plain => BatchParams::default(),
+        BatchForm::InTransaction { producer, .. } => BatchParams {
+            producer: Some(ProducerSequence {
+                id: ProducerId(producer.id),
+                epoch: ProducerEpoch(producer.epoch),
+                base_sequence: NO_SEQUENCE,
+            }),
+            kind: BatchKind::Transactional,
+            ..BatchParams::default()
+        },
+        BatchForm::End(end) => {
+            let TransactionEnd { producer, outcome, coordinator_epoch, .. } = end;
+            let marker = EndTransactionMarker { outcome, coordinator_epoch };
+            let (id, epoch) = (ProducerId(producer.id), ProducerEpoch(producer.epoch));
+            return Ok((marker.batch(id, epoch, append.timestamp_ms)?, 1));
+        }
+    };
+    let mut builder = BatchBuilder::new(params);
     for record in &append.records {
         builder.append(&NewRecord {
             timestamp: append.timestamp_ms,
@@ -67,6 +102,11 @@ fn refusal(error: &append::AppendError) -> AppendError {
         Error::Log(LogError::BatchLargerThanSegment { .. }) | Error::RecordTooLarge { .. } => {
             AppendError::TooLarge
         }
+        Error::Log(LogError::InvalidProducerEpoch { .. }) => AppendError::ProducerFenced,
+        Error::Log(LogError::UnverifiedTxn { .. } | LogError::InvalidTxnState { .. }) => {
+            AppendError::NotInTransaction
+        }
+        Error::Log(LogError::CoordinatorFenced { .. }) => AppendError::CoordinatorFenced,
         Error::Replication(ReplicationError::NotEnoughReplicas { .. })
         | Error::NotEnoughReplicasAfterAppend => AppendError::NotEnoughReplicas,
         Error::Replication(

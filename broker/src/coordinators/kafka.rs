@@ -3,19 +3,24 @@
 //! Errors, unless more is said, are the coordinator's refusals of the whole request, and
 //! `NotCoordinator` before there is a coordinator: the client looks for it, which makes one.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use duolog_coordinator::error::{GroupError, Refusal};
 use duolog_coordinator::group::event::{
     ConsumerGroupHeartbeat, DeleteGroup, DescribeGroup, Event, GroupId, Heartbeat, JOIN_EPOCH,
     JoinGroup, LeaveGroup, ListGroups, OffsetCommit, OffsetDelete, OffsetFetch, SyncGroup,
+    TxnOffsetCommit,
 };
 use duolog_coordinator::group::response::{
     CommittedTopic, DeletedOffsets, DescribedConsumerGroup, DescribedGroup, FetchedTopic,
     HeartbeatResponse, JoinGroupResponse, LeftMember, ListedGroup, Response, SyncGroupResponse,
 };
+use duolog_coordinator::shard::TransactionEnd;
 use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::ids::Offset;
 
-use super::Coordinators;
+use super::{Coordinators, answered};
 
 /// The value of an answer of the kind that its request has.
 macro_rules! answer_of {
@@ -122,6 +127,40 @@ impl Coordinators {
         let group = commit.group.clone();
         let answer = self.ask(&group, Event::OffsetCommit(commit)).await;
         answer_of!(answer, Response::OffsetCommit(committed) => committed)
+    }
+
+    /// TxnOffsetCommit: as [`Self::commit_offsets`], once the transaction commits.
+    pub async fn commit_in_transaction(
+        &self,
+        txn: TxnOffsetCommit,
+    ) -> Result<Vec<CommittedTopic>, GroupError> {
+        let group = txn.commit.group.clone();
+        let answer = self.ask(&group, Event::TxnOffsetCommit(txn)).await;
+        answer_of!(answer, Response::OffsetCommit(committed) => committed)
+    }
+
+    /// Writes the marker of a transaction into one partition of `__consumer_offsets`; its positions
+    /// there count, or are forgotten, from then on.
+    pub async fn end_transaction(
+        &self,
+        partition: i32,
+        end: TransactionEnd,
+    ) -> Result<(), GroupError> {
+        let shard = self.groups.shard_at(partition).ok_or(GroupError::NotCoordinator)?;
+        let answer = answered(shard.submit(Event::EndTransaction(end))).await;
+        answer_of!(answer, Response::Done => ())
+    }
+
+    /// Topics and partitions of a group whose positions wait for the end of a transaction
+    /// (KIP-447).
+    pub fn unstable_positions(&self, group: &str) -> BTreeSet<(Arc<str>, i32)> {
+        let found = self.shard(group).ok().and_then(|shard| {
+            shard.read(|groups| {
+                let positions = groups.unstable_positions(group);
+                positions.map(|(topic, index)| (topic.clone(), index)).collect()
+            })
+        });
+        found.unwrap_or_default()
     }
 
     /// OffsetFetch of one group: in the order asked, or all by name.

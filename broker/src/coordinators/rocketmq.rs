@@ -27,12 +27,12 @@ impl Coordinators {
     /// Says who hears of changes; once, before the first RocketMQ request.
     pub fn set_notices(&self, sink: Arc<dyn NoticeSink>) {
         // A second sink would be a second bridge; there is one.
-        let _ = self.env.notices.set(sink);
+        let _ = self.groups.kind.notices.set(sink);
     }
 
     /// Whether the coordinators have their topic; else no group has a position or a member.
     pub fn exist(&self) -> bool {
-        self.shards().is_some()
+        self.groups.shards().is_some()
     }
 
     /// Has the group's coordinator decide `event`, and waits for the answer, which is the one of
@@ -61,7 +61,7 @@ impl Coordinators {
             return tracing::debug!(group, ?event, "dropped: too much waits for the coordinators");
         };
         let (coordinators, group) = (self.clone(), group.to_owned());
-        self.env.handle.spawn(async move {
+        self.groups.handle().spawn(async move {
             if let Err(error) = coordinators.request(&group, event).await {
                 tracing::debug!(group, %error, "unanswered request refused");
             }
@@ -71,7 +71,7 @@ impl Coordinators {
 
     /// A RocketMQ connection has closed: its members leave. Does not wait.
     pub fn channel_closed(&self, channel: ChannelId) {
-        let shards = self.shards.load_full();
+        let shards = self.groups.present();
         for shard in shards.iter().flat_map(|shards| &shards.all) {
             shard.notify(Event::ChannelClosed(channel));
         }
@@ -80,7 +80,7 @@ impl Coordinators {
     /// How many groups there are of each type and state, as far as the logs were read.
     pub fn census(&self) -> BTreeMap<(&'static str, &'static str), usize> {
         let mut counts = BTreeMap::new();
-        let shards = self.shards.load_full();
+        let shards = self.groups.present();
         for shard in shards.iter().flat_map(|shards| &shards.all) {
             for (kind, count) in shard.read(GroupShard::census).into_iter().flatten() {
                 *counts.entry(kind).or_default() += count;
@@ -92,7 +92,7 @@ impl Coordinators {
     /// Shows every group of both protocols as the logs have it, as far as they were read; one
     /// coordinator after the other, so not as of one moment.
     pub fn for_each_group(&self, mut show: impl FnMut(&str, &GroupImage)) {
-        let shards = self.shards.load_full();
+        let shards = self.groups.present();
         for shard in shards.iter().flat_map(|shards| &shards.all) {
             shard.read(|groups| groups.images().for_each(|(group, image)| show(group, image)));
         }

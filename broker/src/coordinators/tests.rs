@@ -11,12 +11,14 @@ use duolog_coordinator::group::event::{
 use duolog_coordinator::group::response::{GroupState, Notice, Response};
 use duolog_coordinator::record::{OffsetValue, Record};
 use duolog_coordinator::runtime::AppendId;
+use duolog_coordinator::shard::BatchForm;
 use duolog_log_core::event::EventKind;
 use duolog_log_core::gate::{GateAction, GateFilter, GatePoint};
 use duolog_log_core::ids::TopicId;
 
+use super::NoticeSink;
 use super::append::{self, OpenAppend};
-use super::{NoticeSink, partition_of};
+use super::service::partition_of;
 use crate::config::topic::Overrides;
 use crate::controller::names;
 use crate::controller::topics::{Door, IfExists, NewTopic};
@@ -222,7 +224,8 @@ fn an_append_that_failed_within_the_log_has_the_groups_read_anew() {
     let (group, topic) = ("g".into(), "t".into());
     let record = Record::Offset { group, topic, partition: 0, value: Some(value) };
     let records = vec![record.encode().expect("storable")];
-    let stranger = OpenAppend { id: AppendId(0), records, timestamp_ms: 1 };
+    let batch = BatchForm::Plain;
+    let stranger = OpenAppend { id: AppendId(0), records, batch, timestamp_ms: 1 };
     bench.run(append::write(&partition, &stranger)).expect("appended");
     drop(partition);
     let gate = bench.arm(GatePoint::ProduceAppendBefore, OFFSETS_TOPIC, GateAction::Fail);

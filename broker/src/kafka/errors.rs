@@ -6,6 +6,7 @@
 use std::fmt;
 
 use duolog_coordinator::error::{AppendError, GroupError};
+use duolog_coordinator::txn::kafka::error::TxnError;
 use duolog_log_core::log::error::LogError;
 use duolog_log_core::record::error::{RecordError, RejectKind, RejectedRecords};
 use duolog_log_core::replication::partition::ReplicationError;
@@ -171,6 +172,16 @@ impl ErrorCode {
         Self::from(&error)
     }
 
+    /// PRODUCER_FENCED as INVALID_PRODUCER_EPOCH for those that do not know it yet: versions of an
+    /// API before `since`.
+    #[must_use]
+    pub const fn fenced_from(self, since: i16, version: i16) -> Self {
+        match self {
+            Self::ProducerFenced if version < since => Self::InvalidProducerEpoch,
+            code => code,
+        }
+    }
+
     /// False for [`Self::None`] alone.
     #[must_use]
     pub const fn is_error(self) -> bool {
@@ -201,7 +212,9 @@ impl From<&LogError> for ErrorCode {
             LogError::OutOfOrderSequence { .. } => Self::OutOfOrderSequenceNumber,
             LogError::InvalidProducerEpoch { .. } => Self::InvalidProducerEpoch,
             LogError::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
-            LogError::InvalidTxnState { .. } => Self::InvalidTxnState,
+            LogError::InvalidTxnState { .. } | LogError::UnverifiedTxn { .. } => {
+                Self::InvalidTxnState
+            }
             LogError::FencedLeaderEpoch { .. } => Self::FencedLeaderEpoch,
             LogError::OffsetOutOfRange { .. } => Self::OffsetOutOfRange,
             LogError::BatchLargerThanSegment { .. } => Self::RecordListTooLarge,
@@ -334,6 +347,9 @@ impl From<&GroupError> for ErrorCode {
             GroupError::UnsupportedAssignor => Self::UnsupportedAssignor,
             GroupError::InvalidRegularExpression => Self::InvalidRegularExpression,
             GroupError::UnsupportedVersion => Self::UnsupportedVersion,
+            GroupError::InvalidProducerEpoch => Self::InvalidProducerEpoch,
+            GroupError::InvalidTxnState => Self::InvalidTxnState,
+            GroupError::TransactionCoordinatorFenced => Self::TransactionCoordinatorFenced,
             // A record too large for the log is the broker's fault (CoordinatorOperationExceptionHelper).
             GroupError::TooLarge => Self::UnknownServerError,
             // What another protocol holds shows to Kafka clients as a group of another kind.
@@ -341,6 +357,25 @@ impl From<&GroupError> for ErrorCode {
             | GroupError::HeldByKafka
             | GroupError::HeldByRocketMq
             | GroupError::BroadcastGroup => Self::InconsistentGroupProtocol,
+        }
+    }
+}
+
+impl From<&TxnError> for ErrorCode {
+    fn from(error: &TxnError) -> Self {
+        match error {
+            TxnError::CoordinatorNotAvailable => Self::CoordinatorNotAvailable,
+            TxnError::NotCoordinator => Self::NotCoordinator,
+            TxnError::CoordinatorLoadInProgress => Self::CoordinatorLoadInProgress,
+            TxnError::InvalidRequest => Self::InvalidRequest,
+            TxnError::InvalidTransactionTimeout => Self::InvalidTransactionTimeout,
+            TxnError::InvalidProducerIdMapping => Self::InvalidProducerIdMapping,
+            TxnError::ProducerFenced => Self::ProducerFenced,
+            TxnError::ConcurrentTransactions => Self::ConcurrentTransactions,
+            TxnError::InvalidTxnState => Self::InvalidTxnState,
+            TxnError::TransactionalIdNotFound => Self::TransactionalIdNotFound,
+            // As Kafka's TransactionStateManager says it of a record too large for its log.
+            TxnError::TooLarge => Self::UnknownServerError,
         }
     }
 }

@@ -17,4 +17,6 @@ pub struct Feature {
 pub const FEATURES: &[Feature] = &[
     // Level 1: the consumer protocol (KIP-848).
     Feature { name: "group.version", min: 0, max: 1, finalized: 1 },
+    // Level 2: transactions whose every end raises the producer's epoch (KIP-890).
+    Feature { name: "transaction.version", min: 0, max: 2, finalized: 2 },
 ];

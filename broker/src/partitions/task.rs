@@ -12,7 +12,7 @@ use std::sync::Arc;
 use duolog_log_core::event::EventKind;
 use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::{LeaderEpoch, Offset};
-use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty};
+use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty, Verification};
 use duolog_log_core::replication::partition::{AckState, Acks, Partition as Replica};
 use duolog_log_core::storage::disk::DiskError;
 use tokio::sync::oneshot;
@@ -22,6 +22,7 @@ use super::append::{Append, AppendError, AppendResult, Appended, Flush};
 use super::flush::Flushing;
 use super::high_watermark::HighWatermarkGate;
 use super::round::{Part, Round};
+use super::transactions::{GuardReply, ProducerState, producers};
 use crate::clock;
 use crate::instruments::Passage;
 
@@ -50,6 +51,10 @@ pub(super) enum Command {
     DeleteRecords(i64, oneshot::Sender<Result<i64, AppendError>>),
     /// Go on in a new segment.
     Roll(oneshot::Sender<Result<(), AppendError>>),
+    /// A coordinator is about to be asked about a transaction.
+    BeginVerification(Verification, oneshot::Sender<GuardReply>),
+    /// Who writes here.
+    Producers(oneshot::Sender<Result<Vec<ProducerState>, AppendError>>),
     /// Nothing: the log is open once this is answered.
     Open(oneshot::Sender<Result<(), AppendError>>),
     /// Sync, close the log for good, answer.
@@ -62,7 +67,12 @@ impl Command {
     /// Whether a log that was closed is opened again for this: not to be told of its past.
     pub(super) fn opens(&self) -> bool {
         match self {
-            Self::Append(_) | Self::DeleteRecords(..) | Self::Roll(_) | Self::Open(_) => true,
+            Self::Append(_)
+            | Self::DeleteRecords(..)
+            | Self::Roll(_)
+            | Self::BeginVerification(..)
+            | Self::Producers(_)
+            | Self::Open(_) => true,
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
             | Self::FlushDropped
@@ -81,6 +91,8 @@ impl Command {
         match self {
             Self::Append(append) => drop(append.reply.send(Err(error.clone()))),
             Self::DeleteRecords(_, reply) => drop(reply.send(Err(error.clone()))),
+            Self::BeginVerification(_, reply) => drop(reply.send(Err(error.clone()))),
+            Self::Producers(reply) => drop(reply.send(Err(error.clone()))),
             Self::Roll(reply) | Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
                 drop(reply.send(Err(error.clone())));
             }
@@ -133,6 +145,8 @@ pub(super) struct Owner {
     pub(super) watermark: HighWatermarkGate,
     pub(super) flushing: Flushing,
     pending: VecDeque<Pending>,
+    /// [`Log::transactions_changed`] when the open transactions were last published.
+    transactions_seen: Option<u64>,
     /// The disk failed: nothing more is written until the log is opened again.
     pub(super) failed: Option<String>,
     /// Whether the disk refused the last append.
@@ -147,6 +161,7 @@ impl Owner {
             watermark: HighWatermarkGate::default(),
             flushing: Flushing::default(),
             pending: VecDeque::new(),
+            transactions_seen: None,
             failed: None,
             refusing: false,
         }
@@ -197,6 +212,11 @@ impl Owner {
                 let rolled = self.log.roll(clock::now_ms());
                 drop(reply.send(rolled.map_err(AppendError::from)));
             }
+            Command::BeginVerification(verification, reply) => {
+                let guard = self.log.begin_verification(&verification, clock::now_ms());
+                drop(reply.send(Ok(guard)));
+            }
+            Command::Producers(reply) => drop(reply.send(Ok(producers(&self.log)))),
             Command::Open(reply) => drop(reply.send(Ok(()))),
             Command::Stop(reply) => {
                 drop(reply.send(self.close(partition).await));
@@ -358,6 +378,11 @@ impl Owner {
         self.log.high_watermark_moved(self.replica.high_watermark().0);
         self.replica.unstable_changed(self.log.first_unstable_offset().map(Offset));
         self.hold_high_watermark(partition, high_watermark);
+        let transactions = Some(self.log.transactions_changed());
+        if self.transactions_seen != transactions {
+            self.transactions_seen = transactions;
+            partition.transactions.publish(&self.log);
+        }
         self.publish(partition);
         self.settle();
     }

@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use duolog_log_core::ids::TopicId;
+use duolog_log_core::log::Verified;
+
+use crate::record::transaction::ProducerIdAndEpoch;
+use crate::shard::TransactionEnd;
 
 use crate::group::metadata::Metadata;
 
@@ -40,6 +44,10 @@ pub enum Event {
     LeaveGroup(LeaveGroup),
     /// OffsetCommit (key 8).
     OffsetCommit(OffsetCommit),
+    /// TxnOffsetCommit (key 28).
+    TxnOffsetCommit(TxnOffsetCommit),
+    /// A transaction that committed positions in this partition has ended (WriteTxnMarkers, key 27).
+    EndTransaction(TransactionEnd),
     /// OffsetFetch (key 9), one of its groups.
     OffsetFetch(OffsetFetch),
     /// OffsetDelete (key 47).
@@ -262,6 +270,17 @@ pub struct OffsetCommit {
     pub unknown_group: UnknownGroup,
     /// What to commit.
     pub topics: Vec<TopicCommit>,
+}
+
+/// TxnOffsetCommit: positions that count once the producer's transaction commits.
+#[derive(Clone, Debug)]
+pub struct TxnOffsetCommit {
+    /// What to commit, for whom.
+    pub commit: OffsetCommit,
+    /// Whose transaction.
+    pub producer: ProducerIdAndEpoch,
+    /// Why it may be written: its coordinator was asked.
+    pub verified: Verified,
 }
 
 /// Positions on one topic.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use duolog_log_core::event::{Event as Observed, EventKind, Events, Protocol};
 use duolog_log_core::ids::Offset;
+use duolog_log_core::record::TransactionOutcome;
 
 use crate::error::GroupError;
 use crate::group::config::GroupConfig;
@@ -24,18 +25,20 @@ use crate::group::event::{ChannelId, Event, GroupId, MemberId, Timer};
 use crate::group::image::GroupImage;
 use crate::group::kafka::classic::ClassicGroup;
 use crate::group::kafka::consumer;
+use crate::group::kafka::pending::PendingPositions;
 use crate::group::metadata::{Metadata, NoMetadata};
 use crate::group::response::{GroupState, Notice, Response};
 use crate::group::rocketmq::membership::Membership;
 use crate::group::rocketmq::producers::Producers;
 use crate::record::{Record, RecordError};
-use crate::shard::{Outcome, RecordBytes, RequestId, Shard, TimerChange};
+use crate::shard::{BatchForm, Outcome, RecordBytes, RequestId, Shard, TimerChange};
 use crate::time::Now;
 
 mod admin;
 mod consumers;
 mod kafka;
 mod rocketmq;
+mod transactions;
 
 /// One group: what the log has of it, and what lives.
 #[derive(Debug, Default)]
@@ -113,6 +116,8 @@ pub struct GroupShard {
     events: Arc<Events>,
     groups: BTreeMap<GroupId, Group>,
     producers: Producers,
+    /// Positions of open transactions.
+    pending: PendingPositions,
     /// The consumer groups that each RocketMQ connection is in.
     channels: BTreeMap<ChannelId, BTreeSet<GroupId>>,
     /// Replayed records are news from here on.
@@ -129,6 +134,7 @@ impl GroupShard {
             events,
             groups: BTreeMap::new(),
             producers: Producers::default(),
+            pending: PendingPositions::default(),
             channels: BTreeMap::new(),
             is_loaded: false,
         }
@@ -273,6 +279,19 @@ impl GroupShard {
             self.events.emit(|| told(EventKind::OffsetReset, cause));
         }
     }
+
+    /// Takes in a fact.
+    fn apply(&mut self, record: Record) {
+        if self.is_loaded {
+            self.tell_replayed(&record);
+        }
+        let id = record.group().clone();
+        let group = self.groups.entry(id.clone()).or_default();
+        group.image.apply(record);
+        if group.is_gone() {
+            self.groups.remove(&id);
+        }
+    }
 }
 
 impl Shard for GroupShard {
@@ -292,6 +311,7 @@ impl Shard for GroupShard {
             Event::Heartbeat(heartbeat) => Some(&heartbeat.group),
             Event::LeaveGroup(leave) => Some(&leave.group),
             Event::OffsetCommit(commit) => Some(&commit.group),
+            Event::TxnOffsetCommit(txn) => Some(&txn.commit.group),
             Event::OffsetFetch(fetch) => Some(&fetch.group),
             Event::OffsetDelete(delete) => Some(&delete.group),
             Event::DescribeGroup(describe) => Some(&describe.group),
@@ -315,6 +335,7 @@ impl Shard for GroupShard {
                 | Timer::Consumers(group),
             ) => Some(group),
             Event::ListGroups(_)
+            | Event::EndTransaction(_)
             | Event::ProducerHeartbeat(_)
             | Event::ProducerLeave(_)
             | Event::ProducerGroup(_)
@@ -342,6 +363,11 @@ impl Shard for GroupShard {
             Event::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now, &mut out),
             Event::LeaveGroup(leave) => self.leave(leave, now, &mut out),
             Event::OffsetCommit(commit) => self.commit(commit, now, &mut out),
+            Event::TxnOffsetCommit(txn) => self.commit_in_transaction(txn, now, &mut out),
+            Event::EndTransaction(end) => {
+                out.batch = BatchForm::End(end);
+                Ok(Response::Done)
+            }
             Event::OffsetFetch(fetch) => self.fetch(fetch),
             Event::OffsetDelete(delete) => self.delete_offsets(delete, &mut out),
             Event::ListGroups(list) => Ok(self.list(&list)),
@@ -384,14 +410,17 @@ impl Shard for GroupShard {
     }
 
     fn replay(&mut self, record: Record, _: Offset) {
-        if self.is_loaded {
-            self.tell_replayed(&record);
-        }
-        let id = record.group().clone();
-        let group = self.groups.entry(id.clone()).or_default();
-        group.image.apply(record);
-        if group.is_gone() {
-            self.groups.remove(&id);
+        self.pending.superseded(&record);
+        self.apply(record);
+    }
+
+    fn replay_in_transaction(&mut self, producer_id: i64, record: Record, offset: Offset) {
+        self.pending.keep(producer_id, record, offset);
+    }
+
+    fn replay_end(&mut self, producer_id: i64, outcome: TransactionOutcome) {
+        for record in self.pending.end(producer_id, outcome) {
+            self.apply(record);
         }
     }
 

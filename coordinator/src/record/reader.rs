@@ -110,14 +110,17 @@ impl<'a> Reader<'a> {
         length.map(|length| self.text(length, field)).transpose()
     }
 
-    /// A length of 32 bits, or a compact one.
-    fn any_length(&mut self, field: &'static str) -> Result<usize, RecordError> {
-        let length = if self.flexible {
-            self.compact_length(field)?
+    /// A length of 32 bits, or a compact one; `None` for null.
+    fn any_nullable_length(&mut self, field: &'static str) -> Result<Option<usize>, RecordError> {
+        if self.flexible {
+            self.compact_length(field)
         } else {
-            usize::try_from(self.i32(field)?).ok()
-        };
-        length.ok_or(RecordError::Null(field))
+            Ok(usize::try_from(self.i32(field)?).ok())
+        }
+    }
+
+    fn any_length(&mut self, field: &'static str) -> Result<usize, RecordError> {
+        self.any_nullable_length(field)?.ok_or(RecordError::Null(field))
     }
 
     /// A copy: what is kept for long must not hold the batch that it came in.
@@ -132,9 +135,18 @@ impl<'a> Reader<'a> {
         field: &'static str,
         element_min: usize,
     ) -> Result<usize, RecordError> {
-        let count = self.any_length(field)?;
+        self.any_nullable_count(field, element_min)?.ok_or(RecordError::Null(field))
+    }
+
+    /// As [`Self::any_count`]; `None` for null.
+    pub(crate) fn any_nullable_count(
+        &mut self,
+        field: &'static str,
+        element_min: usize,
+    ) -> Result<Option<usize>, RecordError> {
+        let Some(count) = self.any_nullable_length(field)? else { return Ok(None) };
         match count.checked_mul(element_min) {
-            Some(bytes) if bytes <= self.rest.len() => Ok(count),
+            Some(bytes) if bytes <= self.rest.len() => Ok(Some(count)),
             _ => Err(RecordError::Truncated(field)),
         }
     }

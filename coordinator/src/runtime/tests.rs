@@ -1,7 +1,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::shard::{Answer, Undo};
+use duolog_log_core::log::Verified;
+
+use crate::record::transaction::{ProducerIdAndEpoch, TxnVersion};
+use crate::shard::{Answer, TransactionEnd, Undo};
 
 /// A shard of named registers, each of which keeps the sum of what was added to it.
 #[derive(Debug, Default)]
@@ -10,6 +13,8 @@ struct Sums {
     /// Adds seen live since the key was last reverted.
     live: BTreeMap<&'static str, i64>,
     parked: Vec<(RequestId, &'static str)>,
+    /// By producer.
+    promised: Vec<(i64, (&'static str, i64))>,
 }
 
 #[derive(Clone, Debug)]
@@ -26,6 +31,10 @@ enum Ask {
     Climb(&'static str, i64),
     /// Too large to be encoded.
     Oversize(&'static str),
+    /// Adds once the transaction of that producer commits.
+    Promise(&'static str, i64, i64),
+    /// Ends the transaction of that producer.
+    End(i64, TransactionOutcome),
     /// Sets a timer.
     Wind(&'static str, i64),
     Rang(&'static str),
@@ -47,9 +56,10 @@ impl Shard for Sums {
             | Ask::Park(key)
             | Ask::Climb(key, _)
             | Ask::Oversize(key)
+            | Ask::Promise(key, ..)
             | Ask::Wind(key, _)
             | Ask::Rang(key) => Some(key),
-            Ask::Count => None,
+            Ask::Count | Ask::End(..) => None,
         }
     }
 
@@ -87,6 +97,21 @@ impl Shard for Sums {
                 out.undo = Undo::Group;
                 out.respond(request, Ok(0));
             }
+            Ask::Promise(key, amount, producer_id) => {
+                out.records.push((key, amount));
+                let producer = ProducerIdAndEpoch { id: producer_id, epoch: 0 };
+                out.batch = BatchForm::InTransaction { producer, verified: Verified::Unasked };
+                out.respond(request, Ok(0));
+            }
+            Ask::End(producer_id, outcome) => {
+                out.batch = BatchForm::End(TransactionEnd {
+                    producer: ProducerIdAndEpoch { id: producer_id, epoch: 0 },
+                    outcome,
+                    coordinator_epoch: 0,
+                    version: TxnVersion::V1,
+                });
+                out.respond(request, Ok(0));
+            }
             Ask::Wind(key, delay_ms) => {
                 out.timers.push(TimerChange::Set(key, now.after(delay_ms)));
                 out.respond(request, Ok(0));
@@ -98,6 +123,19 @@ impl Shard for Sums {
 
     fn replay(&mut self, (key, amount): (&'static str, i64), _: Offset) {
         *self.stored.entry(key).or_default() += amount;
+    }
+
+    fn replay_in_transaction(&mut self, producer_id: i64, record: (&'static str, i64), _: Offset) {
+        self.promised.push((producer_id, record));
+    }
+
+    fn replay_end(&mut self, producer_id: i64, outcome: TransactionOutcome) {
+        let ended: Vec<_> = self.promised.extract_if(.., |(id, _)| *id == producer_id).collect();
+        for (_, record) in ended {
+            if outcome == TransactionOutcome::Commit {
+                self.replay(record, Offset(0));
+            }
+        }
     }
 
     fn loaded(&mut self, _: Now) -> Outcome<Self> {
@@ -163,14 +201,19 @@ fn effects(runtime: &mut Runtime<Sums>) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(effect) = runtime.poll_effect() {
         told.push(match effect {
-            Effect::Append { id, records, timestamp_ms } => {
+            Effect::Append { id, records, batch, timestamp_ms } => {
                 assert_eq!(timestamp_ms, NOW.wall_ms);
                 let pair = |record: RecordBytes| {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     text(&record.key) + &text(&record.value.unwrap_or_default())
                 };
                 let records: Vec<_> = records.into_iter().map(pair).collect();
-                format!("append {} {}", id.0, records.join(" "))
+                let form = match batch {
+                    BatchForm::Plain => String::new(),
+                    BatchForm::InTransaction { producer, .. } => format!("of {} ", producer.id),
+                    BatchForm::End(end) => format!("end {}", end.producer.id),
+                };
+                format!("append {} {form}{}", id.0, records.join(" "))
             }
             Effect::Reply { request, answer } => reply(request, answer),
             Effect::Notice(notice) => format!("notice {notice}"),
@@ -408,4 +451,58 @@ fn a_request_id_in_use_is_our_bug() {
 #[should_panic(expected = "is not the open one")]
 fn an_append_that_nobody_asked_for_is_our_bug() {
     active().appended(AppendId(0), Offset(10), NOW);
+}
+
+#[test]
+fn what_is_in_a_transaction_is_a_batch_of_its_own_and_counts_from_its_marker_on() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Add("a", 1));
+    assert_eq!(effects(&mut runtime), ["append 0 a1"]);
+    for (request, ask) in [
+        (2, Ask::Promise("b", 5, 7)),
+        (3, Ask::Promise("c", 6, 7)),
+        (4, Ask::Promise("d", 8, 9)),
+        (5, Ask::Add("e", 2)),
+        (6, Ask::Add("f", 3)),
+        (7, Ask::End(7, TransactionOutcome::Commit)),
+        (8, Ask::End(9, TransactionOutcome::Abort)),
+        (9, Ask::Add("g", 4)),
+    ] {
+        submit(&mut runtime, request, ask);
+    }
+    let batches = ["of 7 b5", "of 7 c6", "of 9 d8", "e2 f3", "end 7", "end 9", "g4"];
+    let mut offset = 10;
+    for (number, batch) in batches.into_iter().enumerate() {
+        let before = runtime.shard().stored.get("b").copied();
+        assert_eq!(before, (number > 5).then_some(5), "before {batch}");
+        runtime.appended(AppendId(number as u64), Offset(offset), NOW);
+        offset += if batch == "of 7 b5" { 1 } else { 2 };
+        runtime.advance_high_watermark(Offset(offset));
+        let told = effects(&mut runtime);
+        let appended = told.iter().find(|line| line.starts_with("append"));
+        assert_eq!(appended, Some(&format!("append {} {batch}", number + 1)));
+    }
+    runtime.appended(AppendId(7), Offset(offset), NOW);
+    runtime.advance_high_watermark(Offset(offset + 1));
+    assert_eq!(effects(&mut runtime), ["reply 9 4"]);
+    let stored: Vec<_> = runtime.shard().stored.iter().map(|(key, sum)| (*key, *sum)).collect();
+    assert_eq!(stored, [("a", 1), ("b", 5), ("c", 6), ("e", 2), ("f", 3), ("g", 4)]);
+}
+
+#[test]
+fn a_refused_marker_ends_nothing() {
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Promise("b", 5, 7));
+    assert_eq!(effects(&mut runtime), ["append 0 of 7 b5"]);
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), ["reply 1 0"]);
+    submit(&mut runtime, 2, Ask::End(7, TransactionOutcome::Commit));
+    assert_eq!(effects(&mut runtime), ["append 1 end 7"]);
+    runtime.append_failed(AppendId(1), AppendError::CoordinatorFenced, NOW);
+    assert_eq!(effects(&mut runtime), ["refuse 2 CoordinatorFenced"]);
+    assert_eq!(runtime.shard().stored.get("b"), None);
+    submit(&mut runtime, 3, Ask::End(7, TransactionOutcome::Commit));
+    runtime.appended(AppendId(2), Offset(11), NOW);
+    assert_eq!(runtime.shard().stored["b"], 5);
 }

@@ -12,9 +12,10 @@ use super::marker::{Marker, aborted, marker_of};
 use super::outcome::{AppendBatch, AppendOrigin, Appended, Novelty};
 use super::roll::GroupSoFar;
 use super::tail::ChunksChanged;
+use super::verification::{TxnEpochs, Verified};
 use super::{Log, LogError};
 use crate::ids::{LeaderEpoch, Offset};
-use crate::producers::{Admission, CompletedTxn, SavedProducer, SentBatch};
+use crate::producers::{CompletedTxn, SavedProducer, SentBatch};
 use crate::record::batch::{NO_TIMESTAMP, assign_offset};
 use crate::record::{BatchHeader, TimestampType};
 use crate::storage::disk::DiskErrorKind;
@@ -55,7 +56,7 @@ impl Log {
     ///
     /// Answers in the order of `batches`; a refused one does not disturb the others. Nothing is
     /// synced: see [`Self::flush_point`]. Errors: those of the producer (`OutOfOrderSequence`,
-    /// `InvalidProducerEpoch`, `InvalidTxnState`, `CoordinatorFenced`), `FencedLeaderEpoch`,
+    /// `InvalidProducerEpoch`, `InvalidTxnState`, `UnverifiedTxn`, `CoordinatorFenced`), `FencedLeaderEpoch`,
     /// `InvalidBatch`, `BatchLargerThanSegment`, `StorageFull`, `OutOfFiles`, `Storage`, `Closed`.
     pub fn append_as_leader(
         &mut self,
@@ -177,24 +178,64 @@ impl Log {
         offset: i64,
     ) -> Result<Admitted, LogError> {
         match (origin, header.is_control()) {
-            (AppendOrigin::Client, true) => {
+            (AppendOrigin::Client | AppendOrigin::ClientInTransaction(_), true) => {
                 Err(LogError::InvalidBatch("clients write no control batches".to_owned()))
             }
             (AppendOrigin::Client, false) if header.has_producer_id() => {
-                Ok(match self.producers.admit(header, offset)? {
-                    Admission::New => Admitted::New(None),
-                    Admission::Duplicate(sent) => Admitted::Duplicate(sent),
-                })
+                self.admit_client(header, Verified::Unasked, offset)
             }
-            (AppendOrigin::Coordinator, true) => {
-                let marker = marker_of(bytes)?;
-                if let Some(Marker { marker, .. }) = &marker {
-                    self.producers.admit_marker(header, marker)?;
-                }
-                Ok(Admitted::New(marker))
+            (AppendOrigin::ClientInTransaction(verified), false) if header.has_producer_id() => {
+                self.admit_client(header, verified, offset)
             }
-            (AppendOrigin::Client | AppendOrigin::Coordinator, false) => Ok(Admitted::New(None)),
+            (AppendOrigin::CoordinatorInTransaction(verified), false) => {
+                self.verifications.check(&self.producers, header, verified, offset)?;
+                self.producers.admit_epoch(header)?;
+                Ok(Admitted::New(None))
+            }
+            (AppendOrigin::CoordinatorRaisingEpoch, true) => {
+                self.admit_marker(bytes, header, TxnEpochs::Rise)
+            }
+            (AppendOrigin::Coordinator | AppendOrigin::CoordinatorInTransaction(_), true) => {
+                self.admit_marker(bytes, header, TxnEpochs::Stay)
+            }
+            (
+                AppendOrigin::Client
+                | AppendOrigin::ClientInTransaction(_)
+                | AppendOrigin::Coordinator
+                | AppendOrigin::CoordinatorRaisingEpoch,
+                false,
+            ) => Ok(Admitted::New(None)),
         }
+    }
+
+    fn admit_client(
+        &self,
+        header: &BatchHeader,
+        verified: Verified,
+        offset: i64,
+    ) -> Result<Admitted, LogError> {
+        // A repeated batch is answered whatever has become of its transaction.
+        if let Some(sent) = self.producers.duplicate(header) {
+            return Ok(Admitted::Duplicate(sent));
+        }
+        if header.is_transactional() {
+            self.verifications.check(&self.producers, header, verified, offset)?;
+        }
+        self.producers.admit(header, offset)?;
+        Ok(Admitted::New(None))
+    }
+
+    fn admit_marker(
+        &self,
+        bytes: &[u8],
+        header: &BatchHeader,
+        epochs: TxnEpochs,
+    ) -> Result<Admitted, LogError> {
+        let marker = marker_of(bytes)?;
+        if let Some(Marker { marker, .. }) = &marker {
+            self.producers.admit_marker(header, marker, epochs)?;
+        }
+        Ok(Admitted::New(marker))
     }
 
     fn duplicate(&self, sent: SentBatch) -> Appended {
@@ -235,6 +276,10 @@ impl Log {
     ) {
         if header.has_producer_id() {
             group.saved.push(self.producers.save(header.producer_id.0));
+        }
+        if header.is_transactional() {
+            self.verifications.appended(header.producer_id.0);
+            self.transactions_changed += 1;
         }
         let completed = match marker {
             Some(Marker { marker, timestamp }) => {
@@ -289,6 +334,7 @@ impl Log {
     fn give_up(&mut self, group: &mut Group) {
         let saved = std::mem::take(&mut group.saved);
         self.producers.take_back(saved, self.log_end);
+        self.transactions_changed += 1;
         *group = Group::starting_at(self.log_end);
     }
 

@@ -20,6 +20,10 @@ pub enum LogError {
     /// A plain batch of a producer that is inside a transaction.
     #[error("producer {producer_id} is inside a transaction, expected a transactional batch")]
     InvalidTxnState { producer_id: i64 },
+    /// A transactional batch that would begin a transaction here, of which its coordinator does not
+    /// know (any more).
+    #[error("record of producer {producer_id} was not part of an ongoing transaction")]
+    UnverifiedTxn { producer_id: i64 },
     /// A leader epoch below one that already wrote to this log.
     #[error("leader epoch {incoming} is older than {current}, which already wrote")]
     FencedLeaderEpoch { incoming: i32, current: i32 },

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
 
+use super::verification::Verified;
+
 /// One whole, validated record batch that waits to be appended.
 ///
 /// The leader's append writes base offset and leader epoch into `bytes`; nothing else changes.
@@ -20,8 +22,17 @@ pub struct AppendBatch {
 pub enum AppendOrigin {
     /// A client: sequences and epochs are checked in full.
     Client,
-    /// A coordinator of this cluster: transaction markers and its own records.
+    /// As [`Self::Client`], of a transactional batch: it begins no transaction unasked.
+    ClientInTransaction(Verified),
+    /// A coordinator of this cluster: its own records, and markers of transactions v1, whose epoch
+    /// may be the one of the data.
     Coordinator,
+    /// A group coordinator, for a producer: the epoch is checked, there is no sequence, and it
+    /// begins no transaction unasked.
+    CoordinatorInTransaction(Verified),
+    /// A transaction coordinator, of transactions v2: the marker's epoch is above the one of the
+    /// data (KIP-890, KIP-1228).
+    CoordinatorRaisingEpoch,
 }
 
 /// A batch that is in the log (not yet synced, see `Log::flush_point`).

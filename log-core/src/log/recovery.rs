@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use super::active::{Active, WrittenEntries};
 use super::tail::{Tail, TailWriter};
+use super::verification::Verifications;
 use super::view::{Shared, ViewParts};
 use super::{
     AbortedTxn, Health, Log, LogConfig, LogError, LogIdentity, OpenHint, RecoveryReport, Shutdown,
@@ -265,6 +266,8 @@ impl Recovery {
             last_flush_ms: self.now_ms,
             first_unflushed_ms: (log_end > recovery_point).then_some(self.now_ms),
             deletions: Vec::new(),
+            verifications: Verifications::default(),
+            transactions_changed: 0,
         })
     }
 }

@@ -27,6 +27,7 @@ mod retention;
 mod search;
 mod tags;
 mod truncate;
+mod verification;
 
 const DIR: &str = "/data/t-0";
 const EPOCH: LeaderEpoch = LeaderEpoch(3);

@@ -43,14 +43,14 @@ fn send(
 ) -> Result<i64, &'static str> {
     let end_offset = producers.end_offset();
     let batch = header(producer, base_sequence, records, end_offset);
+    if let Some(batch) = producers.duplicate(&batch) {
+        assert_eq!(batch.timestamp, 1000 + batch.first_offset());
+        return Ok(batch.first_offset());
+    }
     match producers.admit(&batch, end_offset) {
-        Ok(Admission::New) => {
+        Ok(()) => {
             producers.append(&batch);
             Ok(end_offset)
-        }
-        Ok(Admission::Duplicate(batch)) => {
-            assert_eq!(batch.timestamp, 1000 + batch.first_offset());
-            Ok(batch.first_offset())
         }
         Err(LogError::OutOfOrderSequence { .. }) => Err("order"),
         Err(LogError::InvalidProducerEpoch { .. }) => Err("epoch"),
@@ -146,7 +146,7 @@ fn an_open_transaction_bounds_the_stable_offset_until_its_marker_is_replicated()
     assert_eq!(producers.first_unstable_offset(), None);
     assert_eq!(producers.append_marker(&marker((2, 0), 5), &ABORT, 79), None, "nothing was open");
     let next = transactional((1, 0), 2, 6);
-    assert_eq!(producers.admit(&next, 6), Ok(Admission::New), "sequences go on in the epoch");
+    assert_eq!(producers.admit(&next, 6), Ok(()), "sequences go on in the epoch");
 }
 
 #[test]
@@ -155,13 +155,13 @@ fn markers_are_fenced_by_producer_and_coordinator_epoch() {
     producers.append(&transactional((1, 5), 0, 0));
     let older = EndTransactionMarker { coordinator_epoch: 2, ..ABORT };
     assert!(matches!(
-        producers.admit_marker(&marker((1, 4), 1), &ABORT),
+        producers.admit_marker(&marker((1, 4), 1), &ABORT, TxnEpochs::Stay),
         Err(LogError::InvalidProducerEpoch { incoming: 4, current: 5, .. })
     ));
-    assert_eq!(producers.admit_marker(&marker((1, 6), 1), &ABORT), Ok(()));
+    assert_eq!(producers.admit_marker(&marker((1, 6), 1), &ABORT, TxnEpochs::Stay), Ok(()));
     producers.append_marker(&marker((1, 6), 1), &ABORT, 0);
     assert!(matches!(
-        producers.admit_marker(&marker((1, 6), 2), &older),
+        producers.admit_marker(&marker((1, 6), 2), &older, TxnEpochs::Stay),
         Err(LogError::CoordinatorFenced { incoming: 2, current: 3, .. })
     ));
     assert_eq!(send(&mut producers, (1, 6), 1, 1), Err("order"), "the bumped epoch starts at 0");
@@ -218,4 +218,32 @@ proptest! {
         }
         prop_assert!(log.windows(2).all(|pair| pair[1] == pair[0] + 1));
     }
+}
+
+#[test]
+fn a_marker_of_transactions_v2_is_above_its_data_or_repeated() {
+    let mut producers = Producers::default();
+    producers.append(&transactional((1, 4), 0, 0));
+    let admit = |producers: &Producers, epoch| {
+        producers.admit_marker(&marker((1, epoch), 1), &ABORT, TxnEpochs::Rise).is_ok()
+    };
+    // What came late of the transaction before, and what fences.
+    assert_eq!([3, 4, 5, 6].map(|epoch| admit(&producers, epoch)), [false, false, true, true]);
+    producers.append_marker(&marker((1, 5), 1), &ABORT, 1000);
+    assert_eq!([4, 5, 6].map(|epoch| admit(&producers, epoch)), [false, true, true]);
+    let next = transactional((1, 5), 0, 2);
+    assert_eq!(producers.admit(&next, 2), Ok(()), "sequences start over");
+    producers.append(&next);
+    assert_eq!([5, 6].map(|epoch| admit(&producers, epoch)), [false, true]);
+    assert_eq!(producers.in_transaction().collect::<Vec<_>>(), [(1, 5)]);
+}
+
+#[test]
+fn a_coordinators_batch_is_checked_by_epoch_alone() {
+    let mut producers = Producers::default();
+    producers.append(&transactional((1, 4), NO_SEQUENCE, 0));
+    let admitted =
+        |epoch| producers.admit_epoch(&transactional((1, epoch), NO_SEQUENCE, 1)).is_ok();
+    assert_eq!([3, 4, 5].map(admitted), [false, true, true]);
+    assert_eq!(producers.admit_epoch(&transactional((2, 0), NO_SEQUENCE, 1)), Ok(()));
 }

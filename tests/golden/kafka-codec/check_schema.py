@@ -20,6 +20,8 @@ Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator Join
 LeaveGroup SyncGroup DescribeGroups ListGroups ApiVersions CreateTopics DeleteTopics InitProducerId
 OffsetForLeaderEpoch DescribeConfigs DeleteGroups CreatePartitions IncrementalAlterConfigs
 DescribeCluster DescribeTopicPartitions OffsetDelete ConsumerGroupHeartbeat ConsumerGroupDescribe
+AddPartitionsToTxn AddOffsetsToTxn EndTxn WriteTxnMarkers
+TxnOffsetCommit DescribeProducers DescribeTransactions ListTransactions
 """.split()
 
 SCHEMA = pathlib.Path(__file__).parents[3] / "broker/src/kafka/codec/schema.txt"
@@ -77,7 +79,8 @@ def field_lines(field, indent, served):
         words.append("null=" + show_versions(nullable))
     if "tag" in field:
         words.append(f"tag={field['tag']}:{field['taggedVersions']}")
-    default = str(field.get("default", ""))
+    default = field.get("default", "")
+    default = str(default).lower() if isinstance(default, bool) else str(default)
     if default != "":
         words.append("default=" + default)
     lines = [" " * indent + " ".join(words)]

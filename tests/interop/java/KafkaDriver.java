@@ -11,7 +11,9 @@ import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -23,7 +25,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * The stock Java client of Kafka under command: KafkaDriver BOOTSTRAP, commands on standard input
- * (see Wire).
+ * (see Wire). `init`, `begin`, `commit`, `abort` with id= are those of a transactional producer.
  */
 final class KafkaDriver {
   private final String bootstrap;
@@ -53,6 +55,11 @@ final class KafkaDriver {
         Wire.print(new Wire.Json().put("partitions", members.get(args.need("name")).assigned()));
         break;
       case "leave": members.remove(args.need("name")).leave(); break;
+      case "init": producers.get(args.need("id")).initTransactions(); break;
+      case "begin": producers.get(args.need("id")).beginTransaction(); break;
+      case "commit": producers.get(args.need("id")).commitTransaction(); break;
+      case "abort": producers.get(args.need("id")).abortTransaction(); break;
+      case "transform": transform(args); break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }
@@ -139,6 +146,66 @@ final class KafkaDriver {
           Wire.print(json(record));
         }
       }
+    }
+  }
+
+  /**
+   * transform id= group= from= to= count= [abort=n]: copies so many records from one topic to the
+   * same partition of another, each poll's in one transaction with its positions. Every n-th
+   * transaction is aborted and its records come again. Prints how many were committed and aborted.
+   */
+  private void transform(Wire.Args args) {
+    KafkaProducer<byte[], byte[]> producer = producers.get(args.need("id"));
+    Map<String, Object> config = config(args);
+    config.put("group.id", args.need("group"));
+    config.put("auto.offset.reset", "earliest");
+    config.put("enable.auto.commit", "false");
+    config.put("isolation.level", "read_committed");
+    config.putIfAbsent("max.poll.records", "7");
+    long count = args.number("count", 0);
+    long abort = args.number("abort", 0);
+    long copied = 0;
+    long aborted = 0;
+    long deadline = System.nanoTime() + args.number("timeout", 60_000) * 1_000_000L;
+    try (KafkaConsumer<byte[], byte[]> consumer = consumer(config)) {
+      consumer.subscribe(Arrays.asList(args.need("from")));
+      for (long transactions = 1; copied < count;) {
+        if (System.nanoTime() > deadline) {
+          throw new IllegalStateException(copied + " of " + count + " records in time");
+        }
+        ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
+        if (records.isEmpty()) {
+          continue;
+        }
+        producer.beginTransaction();
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+          producer.send(new ProducerRecord<>(args.need("to"), record.partition(), record.key(),
+              record.value()));
+        }
+        Map<TopicPartition, OffsetAndMetadata> positions = new HashMap<>();
+        for (TopicPartition partition : records.partitions()) {
+          positions.put(partition, new OffsetAndMetadata(consumer.position(partition)));
+        }
+        producer.sendOffsetsToTransaction(positions, consumer.groupMetadata());
+        if (abort > 0 && transactions++ % abort == 0) {
+          producer.abortTransaction();
+          aborted++;
+          rewind(consumer);
+        } else {
+          producer.commitTransaction();
+          copied += records.count();
+        }
+      }
+    }
+    Wire.print(new Wire.Json().put("copied", copied).put("aborted", aborted));
+  }
+
+  /** Back to what is committed. */
+  private static void rewind(KafkaConsumer<byte[], byte[]> consumer) {
+    Map<TopicPartition, OffsetAndMetadata> committed = consumer.committed(consumer.assignment());
+    for (TopicPartition partition : consumer.assignment()) {
+      OffsetAndMetadata at = committed.get(partition);
+      consumer.seek(partition, at == null ? 0 : at.offset());
     }
   }
 

@@ -193,6 +193,61 @@ class Driver:
         self.members[args.need("name")] = member
         member.start()
 
+    def init(self, args):
+        self.producers[args.need("id")].init_transactions(60)
+
+    def begin(self, args):
+        self.producers[args.need("id")].begin_transaction()
+
+    def commit(self, args):
+        self.producers[args.need("id")].commit_transaction(60)
+
+    def abort(self, args):
+        self.producers[args.need("id")].abort_transaction(60)
+
+    def transform(self, args):
+        """transform id= group= from= to= count= [abort=n]: copies records in transactions."""
+        config = args.config(auto_offset_reset="earliest", enable_auto_commit="false",
+                             isolation_level="read_committed")
+        config.update({"bootstrap.servers": self.bootstrap, "group.id": args.need("group")})
+        consumer = Consumer(config)
+        try:
+            self.copy(consumer, self.producers[args.need("id")], args)
+        finally:
+            consumer.close()
+
+    def copy(self, consumer, producer, args):
+        count, every = int(args.need("count")), int(args.get("abort", "0"))
+        copied, aborted, transactions = 0, 0, 0
+        deadline = time.monotonic() + int(args.get("timeout", "60000")) / 1000
+        consumer.subscribe([args.need("from")])
+        while copied < count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{copied} of {count} records in time")
+            messages = [m for m in consumer.consume(7, 0.1) if not m.error()]
+            if not messages:
+                continue
+            producer.begin_transaction()
+            for message in messages:
+                producer.produce(args.need("to"), value=message.value(), key=message.key(),
+                                 partition=message.partition())
+            places = {}
+            for message in messages:
+                places[message.partition()] = message.offset() + 1
+            positions = [TopicPartition(args.need("from"), p, at) for p, at in places.items()]
+            producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 60)
+            transactions += 1
+            if every and transactions % every == 0:
+                producer.abort_transaction(60)
+                aborted += 1
+                for at in consumer.committed(consumer.assignment(), 30):
+                    at.offset = at.offset if at.offset >= 0 else 0
+                    consumer.seek(at)
+            else:
+                producer.commit_transaction(60)
+                copied += len(messages)
+        emit({"copied": copied, "aborted": aborted})
+
     def assignment(self, args):
         emit({"partitions": self.members[args.need("name")].assigned()})
 
@@ -200,7 +255,8 @@ class Driver:
         self.members.pop(args.need("name")).leave()
 
 
-VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave")
+VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave", "init", "begin",
+         "commit", "abort", "transform")
 
 
 def main():

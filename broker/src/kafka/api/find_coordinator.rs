@@ -1,17 +1,13 @@
-//! FindCoordinator: key 10, v0–v6. Which node coordinates a group: this one.
+//! FindCoordinator: key 10, v0–v6. Which node coordinates a group or a transactional id: this one.
 //!
-//! Creates `__consumer_offsets` on first need. Leaves out: share groups, which are INVALID_REQUEST
-//! with a text until they exist; and transactions, which are CLUSTER_AUTHORIZATION_FAILED with a
-//! text. Source: KIP-699; KafkaApis.getCoordinator.
-//!
-//! That code is the one which every stock producer takes as final and whose text it shows:
-//! librdkafka asks again without end after INVALID_REQUEST (rd_kafka_txn_handle_FindCoordinator),
-//! and the Java producer drops the text of TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-//! (TransactionManager.FindCoordinatorHandler).
+//! Creates `__consumer_offsets` or `__transaction_state` on first need. Leaves out: share groups,
+//! which are INVALID_REQUEST with a text until they exist. Source: KIP-699;
+//! KafkaApis.getCoordinator.
 
 use std::ops::RangeInclusive;
 
 use duolog_coordinator::error::GroupError;
+use duolog_coordinator::txn::kafka::error::TxnError;
 
 use super::{Context, Handler};
 use crate::kafka::codec::Str;
@@ -59,21 +55,28 @@ impl Handler for FindCoordinator {
 }
 
 async fn find(context: &Context, key_type: i8, key: Str) -> Coordinator {
-    if key_type == TRANSACTION {
-        let text = "transactions are not supported yet by this broker: unset transactional.id";
-        return refused(key, ErrorCode::ClusterAuthorizationFailed, text.into());
-    }
-    if key_type != GROUP {
-        let text = format!("coordinators of type {key_type} are not supported yet, only 0 (group)");
-        return refused(key, ErrorCode::InvalidRequest, text.into());
-    }
-    match context.node.coordinators.prepare(&key).await {
-        // While its log is read the coordinator is known all the same, and says so itself.
-        Ok(()) | Err(GroupError::CoordinatorLoadInProgress) => {
+    // While its log is read a coordinator is known all the same, and says so itself.
+    let prepared = match key_type {
+        GROUP => match context.node.coordinators.prepare(&key).await {
+            Ok(()) | Err(GroupError::CoordinatorLoadInProgress) => Ok(()),
+            Err(error) => Err((ErrorCode::from(&error), error.to_string())),
+        },
+        TRANSACTION => match context.node.transactions.prepare(&key).await {
+            Ok(()) | Err(TxnError::CoordinatorLoadInProgress) => Ok(()),
+            Err(error) => Err((ErrorCode::from(&error), error.to_string())),
+        },
+        other => {
+            let known = "0 (group) and 1 (transaction)";
+            let text = format!("coordinators of type {other} are not supported yet, only {known}");
+            Err((ErrorCode::InvalidRequest, text))
+        }
+    };
+    match prepared {
+        Ok(()) => {
             let (host, port) = context.node.advertised(context.listener);
             Coordinator { key, node_id: context.node.id(), host, port, ..Coordinator::default() }
         }
-        Err(error) => refused(key, ErrorCode::from(&error), error.to_string().into()),
+        Err((code, text)) => refused(key, code, text.into()),
     }
 }
 

@@ -1,10 +1,13 @@
-//! InitProducerId: key 22, v0–v5. A producer id for idempotent producers.
+//! InitProducerId: key 22, v0–v5. A producer id for idempotent and transactional producers.
 //!
-//! Leaves out: transactional ids (refused with a text in the log, INVALID_REQUEST on the wire),
-//! until there are transactions. An idempotent producer that asks with an id it has (KIP-360) gets
-//! a new one, as from Kafka. Source: KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId.
+//! An idempotent producer that asks with an id it has (KIP-360) gets a new one, as from Kafka; of a
+//! transactional one its coordinator decides. Leaves out: v6 (KIP-939), which 4.3.1 does not
+//! list either. Source: KIP-98, KIP-360; TransactionCoordinator.handleInitProducerId.
 
 use std::ops::RangeInclusive;
+
+use duolog_coordinator::record::transaction::ProducerIdAndEpoch;
+use duolog_coordinator::txn::kafka::event::InitProducerId as Init;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::{InitProducerIdRequest, InitProducerIdResponse};
@@ -13,39 +16,44 @@ use crate::kafka::errors::ErrorCode;
 /// The API.
 pub(super) struct InitProducerId;
 
+/// First version that knows PRODUCER_FENCED.
+const FENCED_FROM: i16 = 4;
+
+const NO_PRODUCER: (i64, i16) = (-1, -1);
+
 impl Handler for InitProducerId {
     type Request = InitProducerIdRequest;
     type Response = InitProducerIdResponse;
     const VERSIONS: RangeInclusive<i16> = 0..=5;
 
     async fn handle(context: &Context, request: InitProducerIdRequest) -> InitProducerIdResponse {
-        match new_producer_id(context, &request).await {
-            Ok(producer_id) => InitProducerIdResponse {
-                producer_id,
-                producer_epoch: 0,
-                ..InitProducerIdResponse::default()
-            },
-            Err(code) => InitProducerIdResponse {
-                error_code: code.code(),
-                producer_id: -1,
-                producer_epoch: -1,
-                ..InitProducerIdResponse::default()
-            },
+        let (code, (producer_id, producer_epoch)) = match producer(context, request).await {
+            Ok(ProducerIdAndEpoch { id, epoch }) => (ErrorCode::None, (id, epoch)),
+            Err(code) => (code.fenced_from(FENCED_FROM, context.version), NO_PRODUCER),
+        };
+        InitProducerIdResponse {
+            error_code: code.code(),
+            producer_id,
+            producer_epoch,
+            ..InitProducerIdResponse::default()
         }
     }
 }
 
-async fn new_producer_id(
+async fn producer(
     context: &Context,
-    request: &InitProducerIdRequest,
-) -> Result<i64, ErrorCode> {
-    if let Some(id) = &request.transactional_id {
-        tracing::debug!(transactional_id = %id, "refused: transactions are not supported yet");
-        return Err(ErrorCode::InvalidRequest);
-    }
-    let known = request.producer_id >= 0;
-    if known != (request.producer_epoch >= 0) {
-        return Err(ErrorCode::InvalidRequest);
-    }
-    context.node.controller.next_producer_id().await.map_err(ErrorCode::of)
+    request: InitProducerIdRequest,
+) -> Result<ProducerIdAndEpoch, ErrorCode> {
+    let expected = match (request.producer_id, request.producer_epoch) {
+        NO_PRODUCER => None,
+        (-1, _) | (_, -1) => return Err(ErrorCode::InvalidRequest),
+        (id, epoch) => Some(ProducerIdAndEpoch { id, epoch }),
+    };
+    let Some(id) = request.transactional_id else {
+        let id = context.node.controller.next_producer_id().await.map_err(ErrorCode::of)?;
+        return Ok(ProducerIdAndEpoch { id, epoch: 0 });
+    };
+    let timeout_ms = request.transaction_timeout_ms;
+    let init = Init { id, timeout_ms, expected, fresh: None };
+    context.node.transactions.init_producer_id(init).await.map_err(ErrorCode::of)
 }

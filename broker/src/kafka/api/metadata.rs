@@ -108,7 +108,10 @@ async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
             let topic = context.node.coordinators.offsets_topic().await;
             return topic.map_err(ErrorCode::of);
         }
-        names::TRANSACTIONS_TOPIC => return Err(ErrorCode::UnknownTopicOrPartition),
+        names::TRANSACTIONS_TOPIC => {
+            let topic = context.node.transactions.state_topic().await;
+            return topic.map_err(ErrorCode::of);
+        }
         _ => NewTopic {
             name,
             partitions: context.node.config.num_partitions,

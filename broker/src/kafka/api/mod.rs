@@ -1,5 +1,7 @@
 //! The table of what is served. ApiVersions is built from it, so advertised is implemented.
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod admin;
 mod api_versions;
 mod consumer_group_describe;
@@ -11,7 +13,10 @@ mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_producers;
 mod describe_topic_partitions;
+mod describe_transactions;
+mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod heartbeat;
@@ -21,6 +26,7 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod list_offsets;
+mod list_transactions;
 mod metadata;
 mod offset_commit;
 mod offset_delete;
@@ -28,6 +34,8 @@ mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
 mod sync_group;
+mod txn_offset_commit;
+mod write_txn_markers;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -40,6 +48,7 @@ use bytes::Bytes;
 use super::codec::{
     ApiKey, DecodeError, EncodeError, Frame, Message, RequestHeader, Str, encode_response,
 };
+use crate::controller::image::Image;
 use crate::node::Node;
 
 /// Every API that is served, in order of its key.
@@ -62,12 +71,20 @@ pub const APIS: &[Api] = &[
     Api::of::<delete_topics::DeleteTopics>(),
     Api::of::<init_producer_id::InitProducerId>(),
     Api::of::<offset_for_leader_epoch::OffsetForLeaderEpoch>(),
+    Api::of::<add_partitions_to_txn::AddPartitionsToTxn>(),
+    Api::of::<add_offsets_to_txn::AddOffsetsToTxn>(),
+    Api::of::<end_txn::EndTxn>(),
+    Api::of::<write_txn_markers::WriteTxnMarkers>(),
+    Api::of::<txn_offset_commit::TxnOffsetCommit>(),
     Api::of::<describe_configs::DescribeConfigs>(),
     Api::of::<create_partitions::CreatePartitions>(),
     Api::of::<delete_groups::DeleteGroups>(),
     Api::of::<incremental_alter_configs::IncrementalAlterConfigs>(),
     Api::of::<offset_delete::OffsetDelete>(),
     Api::of::<describe_cluster::DescribeCluster>(),
+    Api::of::<describe_producers::DescribeProducers>(),
+    Api::of::<describe_transactions::DescribeTransactions>(),
+    Api::of::<list_transactions::ListTransactions>(),
     Api::of::<consumer_group_heartbeat::ConsumerGroupHeartbeat>(),
     Api::of::<consumer_group_describe::ConsumerGroupDescribe>(),
     Api::of::<describe_topic_partitions::DescribeTopicPartitions>(),
@@ -201,6 +218,12 @@ fn run<H: Handler>(context: Context, body: Bytes) -> Running {
         let response = H::handle(&context, request).await;
         Ok(Reply::Now(encode_response(context.correlation_id, context.version, &response)?))
     })
+}
+
+/// Whether transactional writes of older clients are verified with their coordinator; dynamic, so it
+/// is looked up.
+fn verifies_transactions(image: &Image) -> bool {
+    image.values().parse("transaction.partition.verification.enable").unwrap_or(true)
 }
 
 /// Finds the row of a request.

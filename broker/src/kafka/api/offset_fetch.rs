@@ -4,6 +4,7 @@
 //! A coordinator that is not ready says so: per partition in v1, for the whole group from v2 on,
 //! never as "no position" (case B25). Source: KIP-447, KIP-709; KafkaApis.handleOffsetFetchRequest.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use duolog_coordinator::group::event::{OffsetFetch as Fetch, TopicFetch};
@@ -44,7 +45,7 @@ impl Handler for OffsetFetch {
         }
         let mut groups = Vec::with_capacity(request.groups.len());
         for group in request.groups {
-            groups.push(group_of_many(context, group).await);
+            groups.push(group_of_many(context, group, request.require_stable).await);
         }
         OffsetFetchResponse { groups, ..OffsetFetchResponse::default() }
     }
@@ -61,6 +62,28 @@ async fn fetch(
     fetched.map_err(ErrorCode::of)
 }
 
+/// Topics and partitions whose positions wait for the end of a transaction.
+type Unstable = BTreeSet<(Str, i32)>;
+
+/// What is not settled, for a client that wants settled positions only (KIP-447). To be asked for
+/// before the positions: what is settled then is seen.
+fn unstable(context: &Context, require_stable: bool, group: &str) -> Unstable {
+    if !require_stable {
+        return Unstable::new();
+    }
+    context.node.coordinators.unstable_positions(group)
+}
+
+/// The position, unless it is not settled.
+fn settled(unstable: &Unstable, topic: &Str, fetched: FetchedOffset) -> (FetchedOffset, ErrorCode) {
+    if unstable.is_empty() || !unstable.contains(&(topic.clone(), fetched.partition)) {
+        return (fetched, ErrorCode::None);
+    }
+    let partition = fetched.partition;
+    let none = FetchedOffset { partition, offset: -1, leader_epoch: -1, metadata: "".into() };
+    (none, ErrorCode::UnstableOffsetCommit)
+}
+
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
     let asked = request.topics.map(|topics| {
         let wanted = |topic: OffsetFetchRequestTopic| TopicFetch {
@@ -70,6 +93,7 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
         };
         topics.into_iter().map(wanted).collect::<Vec<_>>()
     });
+    let unstable = unstable(context, request.require_stable, &request.group_id);
     let (code, fetched) = match fetch(context, request.group_id, None, asked.clone()).await {
         Ok(fetched) => (ErrorCode::None, fetched),
         Err(code) if context.version >= TOP_LEVEL_ERROR_FROM => (code, Vec::new()),
@@ -82,18 +106,19 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
     let topics = fetched
         .into_iter()
         .map(|topic| OffsetFetchResponseTopic {
-            name: topic.topic,
             partitions: topic
                 .partitions
                 .into_iter()
-                .map(|position| OffsetFetchResponsePartition {
+                .map(|fetched| settled(&unstable, &topic.topic, fetched))
+                .map(|(position, code)| OffsetFetchResponsePartition {
                     partition_index: position.partition,
                     committed_offset: position.offset,
                     committed_leader_epoch: position.leader_epoch,
                     metadata: Some(position.metadata),
-                    error_code: ErrorCode::None.code(),
+                    error_code: code.code(),
                 })
                 .collect(),
+            name: topic.topic,
         })
         .collect();
     OffsetFetchResponse { topics, error_code: code.code(), ..OffsetFetchResponse::default() }
@@ -117,7 +142,9 @@ fn failed_topic(topic: TopicFetch, code: ErrorCode) -> OffsetFetchResponseTopic 
 async fn group_of_many(
     context: &Context,
     asked: OffsetFetchRequestGroup,
+    require_stable: bool,
 ) -> OffsetFetchResponseGroup {
+    let unstable = unstable(context, require_stable, &asked.group_id);
     let image = context.node.controller.image().clone();
     let mut unknown = Vec::new();
     let topics = asked.topics.map(|topics| {
@@ -132,7 +159,8 @@ async fn group_of_many(
     match fetch(context, asked.group_id.clone(), member, topics).await {
         Ok(fetched) => {
             let by_id = context.version >= TOPIC_ID_FROM;
-            let found = fetched.into_iter().filter_map(|topic| found_topic(&image, topic, by_id));
+            let found = |topic| found_topic(&image, &unstable, topic, by_id);
+            let found = fetched.into_iter().filter_map(found);
             OffsetFetchResponseGroup {
                 group_id: asked.group_id,
                 topics: found.chain(unknown).collect(),
@@ -178,6 +206,7 @@ fn known_topic(
 /// When all topics were asked for by id, one that was deleted since has none to be named by.
 fn found_topic(
     image: &Image,
+    unstable: &Unstable,
     fetched: FetchedTopic,
     by_id: bool,
 ) -> Option<OffsetFetchResponseTopics> {
@@ -186,10 +215,11 @@ fn found_topic(
         topic_id = image.topic(&fetched.topic)?.id;
     }
     let positions = fetched.partitions.into_iter();
+    let positions = positions.map(|position| settled(unstable, &fetched.topic, position));
     Some(OffsetFetchResponseTopics {
+        partitions: positions.map(|(fetched, code)| position(fetched, code)).collect(),
         name: fetched.topic,
         topic_id,
-        partitions: positions.map(|fetched| position(fetched, ErrorCode::None)).collect(),
     })
 }
 

@@ -1,11 +1,12 @@
 //! Produce: key 0, v3–v13. Validates each partition's batch, hands it to the partition's owner, and
 //! answers when as many replicas have it as `acks` says.
 //!
-//! The batch stays in the request's own memory until it is written. Leaves out: transactions (a
-//! transactional batch is refused), `current_leader` hints (there is one node). Source: KIP-98,
-//! KIP-110, KIP-467, KIP-516; ReplicaManager.appendRecords.
+//! The batch stays in the request's own memory until it is written. Leaves out: `current_leader`
+//! hints (there is one node). Source: KIP-98, KIP-110, KIP-467, KIP-516, KIP-890;
+//! ReplicaManager.appendRecords.
 
 mod instruments;
+mod transactions;
 
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use duolog_log_core::replication::partition::Acks;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use self::transactions::Verdicts;
 use super::{Api, Context, Refusal, Reply, Running};
 use crate::clock;
 use crate::config::topic::{TimestampType, TopicConfig};
-use crate::controller::image::Topic;
+use crate::controller::image::{Image, Topic};
 use crate::instruments::Passage;
 use crate::kafka::codec::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::kafka::codec::messages::produce_response::{
@@ -79,9 +81,10 @@ fn run(context: Context, body: Bytes) -> Running {
         let acks = parse_acks(request.acks);
         let deadline = Instant::now()
             + Duration::from_millis(u64::from(request.timeout_ms.max(0).unsigned_abs()));
+        let mut verdicts = transactions::verify(&context, &request).await;
         let mut begun = Vec::with_capacity(request.topic_data.len());
         for topic in request.topic_data {
-            begun.push(begin_topic(&context, topic, acks).await);
+            begun.push(begin_topic(&context, topic, acks, &mut verdicts).await);
         }
         Ok(Reply::Later(Box::pin(finish(context, begun, acks, deadline))))
     })
@@ -97,18 +100,32 @@ fn parse_acks(acks: i16) -> Option<Acks> {
     }
 }
 
-async fn begin_topic(context: &Context, data: TopicProduceData, acks: Option<Acks>) -> Begun {
-    let image = context.node.controller.image().clone();
-    let topic = if context.version >= TOPIC_ID_FROM {
-        image.topic_by_id(data.topic_id).ok_or(ErrorCode::UnknownTopicId)
+fn find_topic<'a>(
+    context: &Context,
+    image: &'a Image,
+    data: &TopicProduceData,
+) -> Result<&'a Topic, ErrorCode> {
+    if context.version >= TOPIC_ID_FROM {
+        image.topic_by_id(data.topic_id).map(|topic| &**topic).ok_or(ErrorCode::UnknownTopicId)
     } else {
-        image.topic(&data.name).ok_or(ErrorCode::UnknownTopicOrPartition)
-    };
+        let found = image.topic(&data.name).map(|topic| &**topic);
+        found.ok_or(ErrorCode::UnknownTopicOrPartition)
+    }
+}
+
+async fn begin_topic(
+    context: &Context,
+    data: TopicProduceData,
+    acks: Option<Acks>,
+    verdicts: &mut Verdicts,
+) -> Begun {
+    let image = context.node.controller.image().clone();
+    let topic = find_topic(context, &image, &data);
     let mut partitions = Vec::with_capacity(data.partition_data.len());
     for partition in data.partition_data {
         let index = partition.index;
         let begun = match topic {
-            Ok(topic) => begin(context, topic, partition, acks).await,
+            Ok(topic) => begin(context, topic, partition, acks, verdicts).await,
             Err(code) => Err(code.into()),
         };
         partitions.push((index, begun.map_or_else(Outcome::Refused, Outcome::Begun)));
@@ -122,6 +139,7 @@ async fn begin(
     topic: &Topic,
     data: PartitionProduceData,
     acks: Option<Acks>,
+    verdicts: &mut Verdicts,
 ) -> Result<oneshot::Receiver<AppendResult>, Refused> {
     let acks = acks.ok_or(ErrorCode::InvalidRequiredAcks)?;
     check_topic(topic)?;
@@ -137,11 +155,13 @@ async fn begin(
     });
     let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
     let validated = check(context, &records, rules(&topic.config, context.version)).await?;
-    if validated.header.is_transactional() {
-        return Err(ErrorCode::InvalidTxnState.with("transactions are not supported yet"));
-    }
+    let origin = if validated.header.is_transactional() {
+        AppendOrigin::ClientInTransaction(verdicts.take(topic.id, data.index)?)
+    } else {
+        AppendOrigin::Client
+    };
     let bytes = records.len();
-    let payload = payload(records, &validated);
+    let payload = payload(records, &validated, origin);
     let begun = partition.append(payload, bytes, acks, Flush::Topic).await;
     begun.map_err(|error| ErrorCode::from(&error).with(&error.to_string()))
 }
@@ -189,13 +209,13 @@ fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
 }
 
 /// The batch where it lies in the request when nobody else holds the request any more, else a copy.
-fn payload(records: Bytes, validated: &Validated) -> Payload {
+fn payload(records: Bytes, validated: &Validated, origin: AppendOrigin) -> Payload {
     Payload::Batch {
         bytes: records.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&*shared)),
         record_count: validated.record_count,
         timestamp_type: validated.timestamp_type,
         max_timestamp: validated.max_timestamp,
-        origin: AppendOrigin::Client,
+        origin,
     }
 }
 

@@ -22,6 +22,7 @@ mod data;
 mod fetch_sessions;
 mod groups;
 mod live_groups;
+mod transactions;
 
 /// A node that listens nowhere, and its data.
 struct Served {

@@ -157,7 +157,10 @@ impl GroupShard {
         });
         match step {
             Some(Ok(true)) => out.follow_ups.push((request, Event::DeleteGroup(delete))),
-            Some(Ok(false)) => out.respond(request, Ok(Response::DeleteGroup)),
+            Some(Ok(false)) => {
+                self.forget_pending(&id, &mut out);
+                out.respond(request, Ok(Response::DeleteGroup));
+            }
             Some(Err(error)) => out.respond(request, Err(error)),
             None => out.respond(request, Err(GroupError::GroupIdNotFound)),
         }
@@ -178,12 +181,14 @@ impl GroupShard {
         now: Now,
         out: &mut Outcome<Self>,
     ) -> Response {
+        // Positions that wait for their transaction keep the group (KIP-98).
+        let waits = self.pending.of_group(&id).next().is_some();
         let Some(group) = self.groups.get_mut(&id) else { return Response::Done };
         if matches!(group.live, Live::Consumer(_)) && !group.has_consumers() {
             group.live = Live::Idle;
         }
         // A heartbeat whose family record is not in the log yet counts as well.
-        if !group.has_rocketmq_members() {
+        if !group.has_rocketmq_members() && !waits {
             let retention_ms = self.config.offsets_retention_ms;
             let state = group.state();
             let expired = expiry::expired(&id, &group.image, state, retention_ms, now.wall_ms);

@@ -195,7 +195,7 @@ impl GroupShard {
     }
 }
 
-fn admit_commit(
+pub(super) fn admit_commit(
     group: &mut Group,
     commit: &OffsetCommit,
     cx: &mut Context<'_>,

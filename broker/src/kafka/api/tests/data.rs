@@ -114,13 +114,13 @@ async fn only_one_whole_sound_batch_is_taken() {
     );
     let control =
         batch_of(BatchParams { kind: BatchKind::Control, ..BatchParams::default() }, &["a"]);
-    // Case B10 and its kin; 48 is INVALID_TXN_STATE (mapping, section 0).
+    // Case B10 and its kin.
     for (what, records, codes) in [
         ("two batches", two, &[87][..]),
         ("no bytes", Vec::new(), &[87, 42]),
         ("a count that does not fit", miscounted.to_vec(), &[87, 2]),
         ("a crc that does not fit", torn.to_vec(), &[2]),
-        ("a transactional batch", transactional.to_vec(), &[48]),
+        ("a transactional batch of no transactional id", transactional.to_vec(), &[53]),
         ("a control batch", control.to_vec(), &[87]),
         ("a batch above max.message.bytes", batch(&["v".repeat(600).as_str()]).to_vec(), &[10]),
     ] {
@@ -166,19 +166,6 @@ async fn a_repeated_batch_is_answered_with_its_first_offset_also_after_a_restart
     let mut client = node.connect().await;
     assert_eq!(client.produce("t", -1, numbered(4)).await, (0, 4), "a duplicate");
     assert_eq!(client.produce("t", -1, numbered(6)).await, (0, 6));
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn transactional_ids_are_refused_until_there_are_transactions() {
-    let node = TestNode::start(&[]).await;
-    let mut client = node.connect().await;
-    let ask = InitProducerIdRequest {
-        transactional_id: Some("tx".into()),
-        ..InitProducerIdRequest::default()
-    };
-    let given: InitProducerIdResponse = client.call(4, &ask).await;
-    assert_eq!((given.error_code, given.producer_id), (42, -1));
     node.stop().await;
 }
 
