@@ -153,6 +153,8 @@ pub struct ConnectionConfig {
 /// How often the log keeps house. Times in ms.
 #[derive(Clone, Copy, Debug)]
 pub struct HousekeepingConfig {
+    /// Whether logs are compacted at all.
+    pub compacts: bool,
     /// Between two looks for segments to delete.
     pub retention_check_interval_ms: i64,
     /// Between two writes of the recovery points.
@@ -446,6 +448,7 @@ fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
 
 fn housekeeping(values: &Values) -> Result<HousekeepingConfig, ConfigError> {
     Ok(HousekeepingConfig {
+        compacts: values.parse("log.cleaner.enable")?,
         retention_check_interval_ms: values.parse("log.retention.check.interval.ms")?,
         flush_checkpoint_interval_ms: values.parse("log.flush.offset.checkpoint.interval.ms")?,
         start_checkpoint_interval_ms: values

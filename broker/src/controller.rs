@@ -28,7 +28,7 @@ pub use self::log::{METADATA_TOPIC_ID, MetadataLogError};
 use self::owner::{Command, Owner};
 use self::record::{ConfigScope, MetadataRecord};
 use self::routes::Routes;
-use crate::config::change::{self, ChangeError, KeyChange};
+use crate::config::change::{self, Alteration, ChangeError};
 use crate::instruments::Instruments;
 use crate::limits::METADATA_CHANGES_MAX;
 use crate::partitions::Partitions;
@@ -170,12 +170,13 @@ impl Controller {
     pub async fn alter_broker_config(
         &self,
         name: &str,
-        changes: Vec<KeyChange>,
+        alteration: impl Into<Alteration>,
     ) -> Result<(), ControllerError> {
-        let name = name.to_owned();
+        let (name, alteration) = (name.to_owned(), alteration.into());
         self.change(move |image| {
             let scope = ConfigScope::Broker;
             let held = image.config(scope, &name).cloned().unwrap_or_default();
+            let changes = alteration.changes(&held);
             let values = change::broker(image.values(), &held, &changes)?;
             if values == held {
                 return Ok((Vec::new(), ()));
@@ -190,12 +191,13 @@ impl Controller {
     pub async fn alter_group_config(
         &self,
         name: &str,
-        changes: Vec<KeyChange>,
+        alteration: impl Into<Alteration>,
     ) -> Result<(), ControllerError> {
-        let name = name.to_owned();
+        let (name, alteration) = (name.to_owned(), alteration.into());
         self.change(move |image| {
             let scope = ConfigScope::Group;
             let held = image.config(scope, &name).cloned().unwrap_or_default();
+            let changes = alteration.changes(&held);
             let values = change::group(image.values(), &held, &changes)?;
             if values == held {
                 return Ok((Vec::new(), ()));

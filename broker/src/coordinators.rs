@@ -165,4 +165,4 @@ async fn answered(answer: oneshot::Receiver<Answer<GroupShard>>) -> Answer<Group
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

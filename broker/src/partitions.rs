@@ -6,6 +6,7 @@
 
 pub mod append;
 pub mod checkpoints;
+mod cleaner;
 pub mod deletion;
 mod flush;
 mod flusher;
@@ -33,6 +34,7 @@ use duolog_log_core::ids::{LeaderEpoch, NodeId, TopicId, TopicPartition};
 use duolog_log_core::log::{LogReader, OpenHint, Shutdown, TailBudget};
 use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::disk::{DiskError, DiskResult};
+use duolog_log_core::storage::names::FileKind;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -149,6 +151,11 @@ pub struct Partition {
     trouble: trouble::Trouble,
     untouched: AtomicBool,
     has_folder: AtomicBool,
+    /// Up to here, exclusive, compaction has worked; -1 before it ever did.
+    cleaned_to: AtomicI64,
+    /// Whether compaction met something that it cannot read, and leaves this log alone until the next
+    /// start.
+    uncleanable: AtomicBool,
     /// The log end for which the newest batches were last let go of, or seen to stay: see
     /// [`Self::rest_when_idle`].
     seen_end: AtomicI64,
@@ -159,6 +166,7 @@ pub struct Partition {
 impl Partition {
     fn new(topic: &Topic, index: i32, number: u32, shared: Arc<Shared>) -> Arc<Self> {
         let known = shared.hints.knows(topic.id, &topic.name, index);
+        let cleaned_to = shared.hints.cleaned_to(topic.id, &topic.name, index);
         Arc::new(Self {
             topic: topic.name.clone(),
             topic_id: topic.id,
@@ -175,6 +183,8 @@ impl Partition {
             trouble: trouble::Trouble::default(),
             untouched: AtomicBool::new(!known),
             has_folder: AtomicBool::new(known),
+            cleaned_to: AtomicI64::new(cleaned_to.unwrap_or(-1)),
+            uncleanable: AtomicBool::new(false),
             seen_end: AtomicI64::new(0),
             rested_end: AtomicI64::new(0),
             shared,
@@ -209,6 +219,18 @@ impl Partition {
     /// Bytes of all segments.
     pub fn bytes(&self) -> u64 {
         self.published.bytes()
+    }
+
+    /// Bytes of all segments, also of a log that is not open. Blocks.
+    pub fn bytes_on_disk(&self) -> u64 {
+        if self.was_opened() {
+            return self.bytes();
+        }
+        let (disk, dir) = (self.shared.data_dir.disk(), self.dir());
+        // What cannot be looked into takes nothing that is known.
+        let entries = disk.list(&dir).unwrap_or_default().into_iter();
+        let logs = entries.filter(|entry| entry.name.ends_with(FileKind::Log.suffix()));
+        logs.filter_map(|entry| Some(disk.stat(&dir.join(entry.name)).ok()?.len)).sum()
     }
 
     /// The log to read from now, opening it if need be; ask again for what comes later, for a log
@@ -291,6 +313,7 @@ impl Partition {
             log_start_offset: Some(self.offsets().log_start),
             proven_end: self.synced(),
             on_loss: checkpoints::on_loss(&self.topic),
+            compacted: self.compacted(),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::storage::segment::Segment;
 mod active;
 mod append;
 mod append_time;
+pub mod compaction;
 pub mod config;
 mod epoch_file;
 pub mod error;
@@ -30,12 +31,13 @@ mod roll;
 mod search;
 mod tags;
 mod tail;
+mod takeover;
 mod truncate;
 pub mod verification;
 mod view;
 
 pub use append_time::TimeBoundary;
-pub use config::{CleanupPolicy, LogConfig, LogIdentity, OnLoss, OpenHint, Shutdown};
+pub use config::{CleanupPolicy, Compacted, LogConfig, LogIdentity, OnLoss, OpenHint, Shutdown};
 pub use error::LogError;
 pub use flush::FlushPoint;
 pub use outcome::{
@@ -45,6 +47,7 @@ pub use outcome::{
 pub use reader::LogReader;
 pub use retention::Retained;
 pub use tail::TailBudget;
+pub use takeover::greatest_producer_id;
 pub use verification::{TxnEpochs, Verification, VerificationGuard, Verified};
 
 use active::Active;

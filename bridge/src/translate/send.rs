@@ -147,6 +147,12 @@ pub enum SendError {
     /// A tombstone for a topic that is not compacted, or with a body.
     #[error("{TOMBSTONE} is for compacted topics, and for a body of one byte")]
     Tombstone,
+    /// A compacted topic knows a record by its key.
+    #[error(
+        "the topic is compacted and takes no message without a key: set the property that \
+         rmq.key.source names, KEYS unless it says otherwise"
+    )]
+    WithoutKey,
 }
 
 /// The record of a single send.
@@ -251,6 +257,9 @@ fn record(
     }
     if is_tombstone && (context.tombstones == Tombstones::Refused || body.len() > 1) {
         return Err(SendError::Tombstone);
+    }
+    if key.is_none() && context.tombstones == Tombstones::Allowed {
+        return Err(SendError::WithoutKey);
     }
     headers.push(Header { key: ORIGIN_HEADER.as_bytes(), value: Some(origin.as_slice()) });
     let record = LogRecord {

@@ -20,6 +20,37 @@ pub enum Change {
 /// A key and its change.
 pub type KeyChange = (String, Change);
 
+/// What is to be done to the settings of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Alteration {
+    /// Some keys change, the others stay.
+    Keys(Vec<KeyChange>),
+    /// These are all; every other key goes back to its default.
+    Whole(Overrides),
+}
+
+impl From<Vec<KeyChange>> for Alteration {
+    fn from(changes: Vec<KeyChange>) -> Self {
+        Self::Keys(changes)
+    }
+}
+
+impl Alteration {
+    /// The changes that this means for `held`.
+    pub fn changes(&self, held: &Overrides) -> Vec<KeyChange> {
+        match self {
+            Self::Keys(changes) => changes.clone(),
+            Self::Whole(wanted) => {
+                let gone = held.keys().filter(|name| !wanted.contains_key(*name));
+                let gone = gone.map(|name| (name.clone(), Change::Delete));
+                let set = wanted.iter();
+                let set = set.map(|(name, value)| (name.clone(), Change::Set(value.clone())));
+                gone.chain(set).collect()
+            }
+        }
+    }
+}
+
 /// Why a change is refused, in Kafka's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
@@ -49,6 +80,7 @@ pub fn topic(
             topic::check_override(name, value).map_err(ChangeError::InvalidConfig)?;
         }
     }
+    topic::check_together(values, &after).map_err(ChangeError::InvalidConfig)?;
     Ok(after)
 }
 

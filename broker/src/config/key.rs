@@ -181,7 +181,15 @@ impl Key {
     /// Whether a running node takes another value: so far those that topics take their defaults
     /// from, since topics are resolved anew when one changes, and those that are read at each use.
     pub fn is_dynamic(&self) -> bool {
-        const READ_AT_USE: [&str; 2] = ["max.connections", "max.connections.per.ip"];
+        const READ_AT_USE: [&str; 7] = [
+            "log.cleaner.backoff.ms",
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.max.bytes.per.second",
+            "log.cleaner.threads",
+            "max.connections",
+            "max.connections.per.ip",
+        ];
         let changes = matches!(self.update, Update::ClusterWide | Update::PerBroker);
         let defaults = || topic_keys().iter().any(|key| key.synonyms.contains(&self.name));
         changes && (READ_AT_USE.contains(&self.name) || defaults())

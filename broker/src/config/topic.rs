@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use duolog_bridge::translate::send::KeySource;
+use duolog_log_core::record::Compression;
 
 use super::key::{self, Key};
 use super::values::{ConfigError, Values};
@@ -47,12 +48,22 @@ pub struct TopicConfig {
     pub file_delete_delay_ms: i64,
     /// Delete, compact or both.
     pub cleanup: Cleanup,
+    /// Part of the log that must be new before it is compacted again.
+    pub min_cleanable_dirty_ratio: f64,
+    /// Age before which a record is not compacted.
+    pub min_compaction_lag_ms: i64,
+    /// Age after which a record is compacted however little is new.
+    pub max_compaction_lag_ms: i64,
+    /// How long tombstones stay after their first compaction.
+    pub delete_retention_ms: i64,
     /// Records after which the log is synced; 1: every acknowledgement follows the sync.
     pub flush_messages: i64,
     /// Age at which appended records are synced; `i64::MAX`: left to the page cache.
     pub flush_ms: i64,
     /// The largest record batch accepted from Kafka producers.
     pub max_message_bytes: i32,
+    /// The codec that batches are stored with; `None`: as they were sent.
+    pub compression: Option<Compression>,
     /// Whose clock stamps a record.
     pub timestamp_type: TimestampType,
     /// How far in the past a CreateTime may be.
@@ -87,6 +98,24 @@ pub fn check_override(name: &str, value: &str) -> Result<(), String> {
         return Err(format!("Unknown topic config name: {name}"));
     };
     key.check_named(value)
+}
+
+/// Checks overrides that are right each alone for what they say together.
+///
+/// Errors with Kafka's text for the client. Source: `LogConfig.validateTopicLogConfigValues`.
+pub fn check_together(values: &Values, overrides: &Overrides) -> Result<(), String> {
+    const KEYS: [&str; 2] = ["min.compaction.lag.ms", "max.compaction.lag.ms"];
+    if !KEYS.iter().any(|key| overrides.contains_key(*key)) {
+        return Ok(());
+    }
+    let read = Resolver { values, overrides };
+    let lag = |key| read.parse::<i64>(key).map_err(|error| error.to_string());
+    let [min, max] = KEYS;
+    let (min_ms, max_ms) = (lag(min)?, lag(max)?);
+    if min_ms > max_ms {
+        return Err(format!("conflict topic config setting {min} ({min_ms}) > {max} ({max_ms})"));
+    }
+    Ok(())
 }
 
 /// The value that `key` has on this node when the topic does not set it.
@@ -177,9 +206,18 @@ impl TopicConfig {
                 delete: policies.contains(&"delete"),
                 compact: policies.contains(&"compact"),
             },
+            min_cleanable_dirty_ratio: read.parse("min.cleanable.dirty.ratio")?,
+            min_compaction_lag_ms: read.parse("min.compaction.lag.ms")?,
+            max_compaction_lag_ms: read.parse("max.compaction.lag.ms")?,
+            delete_retention_ms: read.parse("delete.retention.ms")?,
             flush_messages: read.parse("flush.messages")?,
             flush_ms: read.parse("flush.ms")?,
             max_message_bytes: read.parse("max.message.bytes")?,
+            compression: match read.text("compression.type")?.as_str() {
+                "producer" => None,
+                "uncompressed" => Some(Compression::None),
+                name => Compression::ALL.into_iter().find(|codec| codec.name() == name),
+            },
             timestamp_type: match read.text("message.timestamp.type")?.as_str() {
                 "LogAppendTime" => TimestampType::LogAppendTime,
                 _ => TimestampType::CreateTime,

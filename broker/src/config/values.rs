@@ -83,6 +83,7 @@ pub struct Values {
 const FAST: &[(&str, &str)] = &[
     ("group.initial.rebalance.delay.ms", "0"),
     ("group.min.session.timeout.ms", "500"),
+    ("log.cleaner.backoff.ms", "1000"),
     ("log.retention.check.interval.ms", "1000"),
     ("log.segment.delete.delay.ms", "1000"),
     ("offsets.retention.check.interval.ms", "10000"),

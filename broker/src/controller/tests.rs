@@ -97,7 +97,7 @@ async fn refused_creations_say_why_and_change_nothing() {
         (new_topic("c", 0), "non-positive"),
         (new_topic("c", 2_000_000_000), "a topic may have"),
         (config("retention.ms", "x"), "Not a number"),
-        (config("compression.type", "gzip"), "does not act on it yet"),
+        (config("preallocate", "true"), "does not act on it yet"),
         (config("no.such", "1"), "Unknown topic config name"),
     ] {
         let refused = node.node.controller.create_topic(topic, IfExists::Refuse).await;

@@ -8,8 +8,8 @@ use super::image::{Image, Topic};
 use super::names;
 use super::record::{MetadataRecord, TopicRecord};
 use super::{Controller, ControllerError};
-use crate::config::change::{self, KeyChange};
-use crate::config::topic::{Overrides, check_override};
+use crate::config::change::{self, Alteration};
+use crate::config::topic::{Overrides, check_override, check_together};
 use crate::limits::{PARTITION_NUMBERS_MAX, TOPIC_PARTITIONS_MAX};
 
 /// Who asks for a topic, which decides what names there may be.
@@ -72,11 +72,11 @@ pub fn check_new(image: &Image, topic: &NewTopic) -> Result<(), ControllerError>
         ));
     }
     check_count(topic.partitions)?;
-    // A compacted log is what the node keeps its own state in, though nothing compacts it yet.
+    // What the node keeps its own state in is its own to set.
     for (key, value) in topic.overrides.iter().filter(|_| topic.door != Door::Node) {
         check_override(key, value).map_err(ControllerError::InvalidConfig)?;
     }
-    Ok(())
+    check_together(image.values(), &topic.overrides).map_err(ControllerError::InvalidConfig)
 }
 
 fn check_count(partitions: i32) -> Result<(), ControllerError> {
@@ -164,10 +164,12 @@ impl Controller {
     pub async fn alter_topic_config(
         &self,
         topic: TopicId,
-        changes: Vec<KeyChange>,
+        alteration: impl Into<Alteration>,
     ) -> Result<(), ControllerError> {
+        let alteration = alteration.into();
         self.change(move |image| {
             let topic = image.topic_by_id(topic).ok_or(ControllerError::UnknownTopic)?;
+            let changes = alteration.changes(&topic.overrides);
             let overrides = change::topic(image.values(), &topic.overrides, &changes)?;
             if overrides == topic.overrides {
                 return Ok((Vec::new(), ()));
@@ -178,6 +180,63 @@ impl Controller {
         })
         .await
     }
+}
+
+/// Topics that another server has made, with what its logs ask of this node.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// With the ids that they have there.
+    pub topics: Vec<(TopicId, NewTopic)>,
+    /// The node leads in a later epoch than any that wrote there.
+    pub leader_epoch: i32,
+    /// No producer id below it is given out.
+    pub next_producer_id: i64,
+}
+
+impl Controller {
+    /// Makes topics of another server topics of this one, all or none. One that is here already, by
+    /// name and id, is left as it is.
+    ///
+    /// Errors: `TopicExists` for a name that has another id here; those of [`check_new`].
+    pub async fn import_topics(&self, imported: Imported) -> Result<(), ControllerError> {
+        self.change(move |image| Ok((decide_import(image, imported)?, ()))).await
+    }
+}
+
+fn decide_import(
+    image: &Image,
+    imported: Imported,
+) -> Result<Vec<MetadataRecord>, ControllerError> {
+    let mut records = Vec::new();
+    let mut staged = image.clone();
+    for (id, topic) in imported.topics {
+        let held = staged.topic(&topic.name).map(|held| held.id);
+        if held == Some(id) {
+            continue;
+        }
+        check_new(&staged, &topic)?;
+        let count = usize::try_from(topic.partitions).unwrap_or_default();
+        let (numbers, given) = numbers(staged.next_partition_number(), count)?;
+        let record = TopicRecord {
+            id,
+            internal: names::is_internal(&topic.name),
+            numbers: numbers.collect(),
+            overrides: topic.overrides,
+        };
+        let record = MetadataRecord::Topic { name: topic.name, topic: Some(record) };
+        for record in [given, record] {
+            let applied = staged.apply(record.clone());
+            applied.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?;
+            records.push(record);
+        }
+    }
+    if image.leader_epoch().is_none_or(|epoch| epoch < imported.leader_epoch) {
+        records.push(MetadataRecord::LeaderEpoch(imported.leader_epoch));
+    }
+    if image.next_producer_id() < imported.next_producer_id {
+        records.push(MetadataRecord::NextProducerId(imported.next_producer_id));
+    }
+    Ok(records)
 }
 
 /// Whether `topic` may have `total` partitions; with Kafka's words.

@@ -88,7 +88,7 @@ impl ArmedGate<'_> {
     }
 }
 
-fn commit(group: &str, topic: &str, offset: i64) -> OffsetCommit {
+pub(crate) fn commit(group: &str, topic: &str, offset: i64) -> OffsetCommit {
     let position = PartitionCommit { partition: 0, offset, leader_epoch: -1, metadata: None };
     OffsetCommit {
         group: group.into(),
@@ -106,7 +106,7 @@ fn commit(group: &str, topic: &str, offset: i64) -> OffsetCommit {
     }
 }
 
-fn fetch(group: &str, topic: &str) -> OffsetFetch {
+pub(crate) fn fetch(group: &str, topic: &str) -> OffsetFetch {
     let topic = TopicFetch { topic: topic.into(), topic_id: TopicId::ZERO, partitions: vec![0] };
     OffsetFetch { group: group.into(), member: None, topics: Some(vec![topic]) }
 }

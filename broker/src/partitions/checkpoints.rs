@@ -1,4 +1,4 @@
-//! The three offset files at the top of the data directory: what they said, and writing them.
+//! The four offset files at the top of the data directory: what they said, and writing them.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use duolog_log_core::ids::{TopicId, TopicPartition};
 use duolog_log_core::log::{OnLoss, OpenHint, Shutdown};
 use duolog_log_core::storage::checkpoint::{
-    LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets, write_offsets,
+    CLEANER_FILE, LOG_START_FILE, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE, read_offsets,
+    write_offsets,
 };
 use duolog_log_core::storage::disk::{DiskResult, EntryKind};
 
@@ -28,6 +29,7 @@ pub struct Hints {
     recovery_points: Offsets,
     log_starts: Offsets,
     high_watermarks: Offsets,
+    cleaned: Offsets,
     /// Names of the folders that were there.
     folders: HashSet<String>,
 }
@@ -47,9 +49,14 @@ impl Partition {
     }
 }
 
-/// Writes all three. Blocks.
+/// Writes all of them. Blocks.
 pub(super) fn write_all(partitions: &Partitions) -> DiskResult<()> {
-    let all = [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark];
+    let all = [
+        Checkpoint::RecoveryPoint,
+        Checkpoint::LogStart,
+        Checkpoint::HighWatermark,
+        Checkpoint::Cleaned,
+    ];
     all.into_iter().try_for_each(|checkpoint| checkpoint.write(partitions))
 }
 
@@ -62,6 +69,8 @@ pub enum Checkpoint {
     LogStart,
     /// High watermarks.
     HighWatermark,
+    /// Up to where compaction has worked, of logs that it ever worked on.
+    Cleaned,
 }
 
 impl Hints {
@@ -81,6 +90,7 @@ impl Hints {
             recovery_points: read(RECOVERY_POINT_FILE)?,
             log_starts: read(LOG_START_FILE)?,
             high_watermarks: read(REPLICATION_FILE)?,
+            cleaned: read(CLEANER_FILE)?,
             folders: folders(data_dir)?,
         })
     }
@@ -95,7 +105,14 @@ impl Hints {
             // One spoilt file proves nothing.
             proven_end: recovery_point.unwrap_or_default().min(self.high_watermark(partition)),
             on_loss: on_loss(&partition.topic),
+            compacted: partition.compacted(),
         }
+    }
+
+    /// Up to where compaction had worked on a partition, if it ever had.
+    pub(super) fn cleaned_to(&self, topic: TopicId, name: &Arc<str>, index: i32) -> Option<i64> {
+        let partition = TopicPartition { topic: name.clone(), partition: index };
+        self.cleaned.get(&partition).copied().filter(|_| self.speak_of(topic))
     }
 
     /// Whether anything was left of a partition, be it only an offset.
@@ -132,6 +149,7 @@ fn without(file: &str) -> &'static str {
     match file {
         RECOVERY_POINT_FILE => "after an unclean stop all logs are read from their beginning",
         LOG_START_FILE => "records that were deleted from the middle of a segment are back",
+        CLEANER_FILE => "compacted logs count as not compacted",
         _ => "high watermarks are taken from the logs",
     }
 }
@@ -158,16 +176,21 @@ impl Checkpoint {
             Self::RecoveryPoint => RECOVERY_POINT_FILE,
             Self::LogStart => LOG_START_FILE,
             Self::HighWatermark => REPLICATION_FILE,
+            Self::Cleaned => CLEANER_FILE,
         }
     }
 
     /// The offset of `partition`: as published, or as it was when its log was not opened since.
     fn offset(self, partition: &Partition, hints: &Hints) -> Option<i64> {
+        if self == Self::Cleaned {
+            return partition.cleaned_to();
+        }
         if !partition.was_opened() {
             let held = match self {
                 Self::RecoveryPoint => &hints.recovery_points,
                 Self::LogStart => &hints.log_starts,
                 Self::HighWatermark => &hints.high_watermarks,
+                Self::Cleaned => &hints.cleaned,
             };
             return hints.offset(held, partition);
         }
@@ -176,6 +199,7 @@ impl Checkpoint {
             Self::RecoveryPoint => Some(partition.synced()),
             Self::LogStart => partition.checkpointed_log_start(),
             Self::HighWatermark => Some(offsets.high_watermark),
+            Self::Cleaned => partition.cleaned_to(),
         }
     }
 

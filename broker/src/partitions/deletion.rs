@@ -227,7 +227,7 @@ fn fate(image: &Image, topic: &str, index: i32, id: Option<TopicId>) -> Fate {
 }
 
 /// Topic and partition of a folder `topic-partition`.
-fn parse_folder(name: &str) -> Option<(&str, i32)> {
+pub(crate) fn parse_folder(name: &str) -> Option<(&str, i32)> {
     let (topic, index) = name.rsplit_once('-')?;
     Some((topic, index.parse().ok()?))
 }

@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::checkpoints::Checkpoint;
+use super::cleaner;
 use super::{Partition, Partitions};
 use crate::limits::CLOSING_MAX;
 use crate::node::Node;
@@ -54,6 +55,9 @@ pub fn start(node: &Arc<Node>) {
         std::future::ready(())
     });
     node.background.spawn(recover(node.clone()));
+    if node.config.housekeeping.compacts {
+        node.background.spawn(cleaner::run(node.clone()));
+    }
 }
 
 /// Runs `work` every `interval_ms` until the node stops.

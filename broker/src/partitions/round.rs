@@ -8,8 +8,8 @@ use std::mem;
 
 use duolog_bridge::backend::NewRecord;
 use duolog_log_core::log::{AppendBatch, AppendOrigin};
-use duolog_log_core::record::batch;
 use duolog_log_core::record::builder::{BatchBuilder, BatchParams};
+use duolog_log_core::record::{Compression, Compressor, batch};
 use duolog_log_core::replication::partition::Acks;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -53,6 +53,8 @@ pub(super) struct Round {
     /// The time of records that are gathered here, if the topic asks for the log's own.
     append_time: Option<i64>,
     batch_bytes_max: usize,
+    /// The codec of records that are gathered here.
+    compression: Compression,
     batches: Vec<AppendBatch>,
     parts: Vec<Part>,
     /// The batch that is being gathered.
@@ -70,6 +72,7 @@ impl Round {
             now_ms,
             append_time,
             batch_bytes_max: usize::try_from(config.max_message_bytes).unwrap_or_default(),
+            compression: config.compression.unwrap_or_default(),
             batches: Vec::new(),
             parts: Vec::new(),
             builder: None,
@@ -115,7 +118,8 @@ impl Round {
     }
 
     fn gather(&mut self, records: &[NewRecord], bytes: usize, waiting: Waiting) {
-        let params = BatchParams { append_time: self.append_time, ..BatchParams::default() };
+        let (append_time, compression) = (self.append_time, self.compression);
+        let params = BatchParams { append_time, compression, ..BatchParams::default() };
         // Most batches are one send's: just its room then, for the batch stays in memory a while.
         let builder =
             self.builder.get_or_insert_with(|| BatchBuilder::with_capacity(params, bytes));
@@ -130,7 +134,8 @@ impl Round {
     fn seal(&mut self) {
         let Some(builder) = self.builder.take() else { return };
         let waiting = mem::take(&mut self.gathered);
-        match builder.finish_uncompressed() {
+        // It keeps no codec's memory until one is used.
+        match builder.finish(&mut Compressor::new()) {
             Ok(bytes) => self.push(bytes, AppendOrigin::Client, waiting, self.append_time),
             Err(error) => {
                 let part = Part { waiting, bytes: 0, log_append_time_ms: -1 };

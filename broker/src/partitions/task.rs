@@ -12,6 +12,7 @@ use std::sync::Arc;
 use duolog_log_core::event::EventKind;
 use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::{LeaderEpoch, Offset};
+use duolog_log_core::log::compaction::{CompactedGroup, CompactionPlan, Installed};
 use duolog_log_core::log::{FlushPoint, Log, LogError, Novelty, Verification};
 use duolog_log_core::replication::partition::{AckState, Acks, Partition as Replica};
 use duolog_log_core::storage::disk::DiskError;
@@ -49,6 +50,10 @@ pub(super) enum Command {
     Configure,
     /// Raise the log start to the offset; -1 is the HW (DeleteRecords).
     DeleteRecords(i64, oneshot::Sender<Result<i64, AppendError>>),
+    /// Say what is to be compacted, if that is due.
+    PlanCompaction(oneshot::Sender<Result<Option<CompactionPlan>, AppendError>>),
+    /// Put compacted segments in the place of those that they stand for.
+    Install(Box<CompactedGroup>, oneshot::Sender<Result<Installed, AppendError>>),
     /// Go on in a new segment.
     Roll(oneshot::Sender<Result<(), AppendError>>),
     /// A coordinator is about to be asked about a transaction.
@@ -81,6 +86,8 @@ impl Command {
             | Self::ExpireProducers
             | Self::Rest
             | Self::Configure
+            | Self::PlanCompaction(_)
+            | Self::Install(..)
             | Self::Stop(_)
             | Self::Delete(_) => false,
         }
@@ -93,6 +100,11 @@ impl Command {
             Self::DeleteRecords(_, reply) => drop(reply.send(Err(error.clone()))),
             Self::BeginVerification(_, reply) => drop(reply.send(Err(error.clone()))),
             Self::Producers(reply) => drop(reply.send(Err(error.clone()))),
+            Self::PlanCompaction(reply) => drop(reply.send(Err(error.clone()))),
+            Self::Install(group, reply) => {
+                group.discard();
+                drop(reply.send(Err(error.clone())));
+            }
             Self::Roll(reply) | Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
                 drop(reply.send(Err(error.clone())));
             }
@@ -207,6 +219,10 @@ impl Owner {
             Command::Configure => self.configure(partition),
             Command::DeleteRecords(offset, reply) => {
                 drop(reply.send(self.delete_records(partition, offset)));
+            }
+            Command::PlanCompaction(reply) => drop(reply.send(self.plan_compaction(partition))),
+            Command::Install(group, reply) => {
+                drop(reply.send(self.install(partition, *group)));
             }
             Command::Roll(reply) => {
                 let rolled = self.log.roll(clock::now_ms());

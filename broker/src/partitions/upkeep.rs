@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::Offset;
+use duolog_log_core::log::compaction::{CompactedGroup, CompactionPlan, Installed};
 use duolog_log_core::log::{FlushPoint, LogError};
 
 use super::Partition;
@@ -72,6 +73,26 @@ impl Owner {
         self.log.set_log_start_offset(offset)?;
         self.log_start_moved(partition);
         Ok(self.log.log_start_offset())
+    }
+
+    /// What is to be compacted, if that is due.
+    pub(super) fn plan_compaction(
+        &self,
+        partition: &Partition,
+    ) -> Result<Option<CompactionPlan>, AppendError> {
+        let stable = self.replica.last_stable_offset().0;
+        Ok(self.log.plan_compaction(partition.cleaned_to(), stable, clock::now_ms())?)
+    }
+
+    /// Lets compacted segments take their place.
+    pub(super) fn install(
+        &mut self,
+        partition: &Arc<Partition>,
+        group: CompactedGroup,
+    ) -> Result<Installed, AppendError> {
+        let installed = self.log.install(group, clock::now_ms())?;
+        partition.published.set_bytes(self.log.reader().size_in_bytes());
+        Ok(installed)
     }
 
     /// Lets the replica and the readers know where the log starts now.

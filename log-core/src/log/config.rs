@@ -22,6 +22,15 @@ pub struct LogConfig {
     pub retention_bytes: i64,
     /// `cleanup.policy`.
     pub cleanup_policy: CleanupPolicy,
+    /// `min.cleanable.dirty.ratio`: part of the log that must be new since the last compaction.
+    pub min_cleanable_dirty_ratio: f64,
+    /// `min.compaction.lag.ms`: a record stays as it is for so long.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`: a record is compacted after so long, however little is new.
+    pub max_compaction_lag_ms: i64,
+    /// `delete.retention.ms`: tombstones and markers without data stay for so long after their first
+    /// compaction.
+    pub delete_retention_ms: i64,
     /// `file.delete.delay.ms`: from the renaming of a dropped file to its removal.
     pub file_delete_delay_ms: i64,
     /// `flush.messages`: the owner syncs once so many records are unsynced.
@@ -49,6 +58,10 @@ impl Default for LogConfig {
             retention_ms: 7 * DAY_MS,
             retention_bytes: -1,
             cleanup_policy: CleanupPolicy::Delete,
+            min_cleanable_dirty_ratio: 0.5,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            delete_retention_ms: DAY_MS,
             file_delete_delay_ms: 60_000,
             flush_messages: i64::MAX,
             flush_ms: i64::MAX,
@@ -60,17 +73,38 @@ impl Default for LogConfig {
     }
 }
 
+impl LogConfig {
+    /// How long a segment may fill: `segment.ms`, or less where compaction may not wait so long
+    /// (KIP-354).
+    #[must_use]
+    pub fn segment_ms_max(&self) -> i64 {
+        if self.cleanup_policy.compacts() && self.max_compaction_lag_ms > 0 {
+            self.segment_ms.min(self.max_compaction_lag_ms)
+        } else {
+            self.segment_ms
+        }
+    }
+}
+
 /// `cleanup.policy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CleanupPolicy {
     /// Old segments go by time and size.
     Delete,
-    /// Only the newest record of a key stays; here it only keeps segments from being deleted.
+    /// Only the newest record of a key stays.
     Compact,
     /// Both.
     CompactAndDelete,
     /// Neither (KIP-1161): the log is kept for ever.
     Unlimited,
+}
+
+impl CleanupPolicy {
+    /// Whether only the newest record of a key stays.
+    #[must_use]
+    pub const fn compacts(self) -> bool {
+        matches!(self, Self::Compact | Self::CompactAndDelete)
+    }
 }
 
 /// Which partition a folder holds.
@@ -98,6 +132,18 @@ pub struct OpenHint {
     pub proven_end: i64,
     /// What becomes of a log that lacks some of that.
     pub on_loss: OnLoss,
+    /// Whether compaction was ever at work here: `cleaner-offset-checkpoint` names the log.
+    pub compacted: Compacted,
+}
+
+/// See [`OpenHint::compacted`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compacted {
+    /// Each segment begins where the one before it ends, unless the policy says otherwise.
+    #[default]
+    Never,
+    /// Records may be missing before a segment, whatever the policy says now.
+    Once,
 }
 
 /// See [`OpenHint::on_loss`].

@@ -117,6 +117,8 @@ pub struct RecoveryReport {
     /// Segments dropped because one before them was corrupt or ended early, or because they hold
     /// nothing and others follow: what a roll that failed left behind.
     pub segments_dropped: usize,
+    /// Segments that compaction had written and that took their place only now.
+    pub segments_swapped: usize,
     /// Index files (offset, time, transaction, append time, tags) made anew.
     pub indexes_rebuilt: usize,
     /// Where replaying producer state began, when the newest snapshot did not reach the log end.

@@ -3,6 +3,8 @@
 //! After a clean stop everything is trusted and nothing is scanned, unless the last segment does not
 //! lead to the log end that is known. After any other stop:
 //!
+//! 0. what compaction had written whole takes the place of the segments that it stands for, what it
+//!    had not goes (`compaction/swap.rs`);
 //! 1. leftovers of deletions and unfinished writes go, so do indexes without a log, and empty
 //!    segments that are not the last or begin before the end of the one before: what a roll that
 //!    failed left behind. This holds after a clean stop too;
@@ -25,6 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::active::{Active, WrittenEntries};
+use super::compaction;
 use super::tail::{Tail, TailWriter};
 use super::verification::Verifications;
 use super::view::{Shared, ViewParts};
@@ -112,6 +115,10 @@ pub(super) fn open(
         }
     }
     let mut report = RecoveryReport::default();
+    compaction::finish_swaps(&*disk, dir, &mut report)?;
+    if report.segments_swapped > 0 {
+        names_changed = 1;
+    }
     let inventory = Inventory::take(&*disk, dir, &mut report)?;
     report.segments = inventory.logs.len();
     let recovery = Recovery {

@@ -161,22 +161,16 @@ impl Log {
         let mut paths = Vec::new();
         let mut outcome = Ok(());
         for segment in dropped {
-            let renamed = with_suffix(&segment.paths.of(FileKind::Log), DELETED_SUFFIX);
-            // Through its handle, so that a read that opens the file again finds it.
-            match segment.log.rename(&renamed) {
-                Ok(()) => paths.push(renamed),
-                Err(error) if error.is_not_found() => {}
+            match segment.retire() {
+                Ok(renamed) => paths.extend(renamed),
                 Err(error) => {
                     outcome = Err(error);
                     break;
                 }
             }
-            for kind in FileKind::ALL {
-                if kind != FileKind::Log {
-                    // Without its log file it is removed at the next opening.
-                    paths.extend(self.rename_deleted(&segment.paths.of(kind)).unwrap_or_default());
-                }
-            }
+            // Without its log file it is removed at the next opening.
+            let snapshot = self.rename_deleted(&segment.paths.of(FileKind::Snapshot));
+            paths.extend(snapshot.unwrap_or_default());
         }
         self.schedule_deletion(paths, now_ms);
         outcome
@@ -202,7 +196,7 @@ impl Log {
     }
 
     /// The new name; `None` when there was no such file.
-    fn rename_deleted(&self, path: &std::path::Path) -> DiskResult<Option<PathBuf>> {
+    pub(super) fn rename_deleted(&self, path: &std::path::Path) -> DiskResult<Option<PathBuf>> {
         let renamed = with_suffix(path, DELETED_SUFFIX);
         match self.disk.rename(path, &renamed) {
             Ok(()) => Ok(Some(renamed)),
@@ -211,7 +205,7 @@ impl Log {
         }
     }
 
-    fn schedule_deletion(&mut self, paths: Vec<PathBuf>, now_ms: i64) {
+    pub(super) fn schedule_deletion(&mut self, paths: Vec<PathBuf>, now_ms: i64) {
         if paths.is_empty() {
             return;
         }

@@ -26,7 +26,7 @@ impl Log {
     pub fn roll_if_due(&mut self, now_ms: i64) -> Result<bool, LogError> {
         self.check_writable()?;
         let due = self.active.size() > 0
-            && self.active.waited_ms(now_ms, now_ms) > self.config.segment_ms;
+            && self.active.waited_ms(now_ms, now_ms) > self.config.segment_ms_max();
         if due {
             self.roll_to(self.log_end, now_ms)?;
         }
@@ -53,7 +53,7 @@ impl Log {
         let last_offset = base_offset.saturating_add(i64::from(next.last_offset_delta));
         let relative = last_offset.saturating_sub(self.active.base_offset());
         size + next.size_in_bytes() as u64 > u64::from(config.segment_bytes)
-            || (size > 0 && waited_ms > config.segment_ms)
+            || (size > 0 && waited_ms > config.segment_ms_max())
             || self.active.indexes_are_full(config)
             || relative > i64::from(i32::MAX)
     }

@@ -84,7 +84,12 @@ impl View {
             && batch.header.next_offset() <= end_offset
         {
             let timestamp = batch.header.max_timestamp;
-            return self.first_record(&batch.content, end_offset, |r| r.timestamp >= timestamp);
+            let found =
+                self.first_record(&batch.content, end_offset, |r| r.timestamp >= timestamp)?;
+            // Of a batch that compaction has emptied only the header has that time.
+            if found.is_some() {
+                return Ok(found);
+            }
         }
         // The record that the index knows is not among them: ask each batch.
         let mut greatest: Option<TimestampOffset> = None;

@@ -219,6 +219,19 @@ impl BatchBuilder {
         Ok(offset_delta)
     }
 
+    /// As [`Self::append_encoded`], at an offset that may leave a gap, as compaction does.
+    /// Errors: also `InvalidBatch` when the offset does not rise.
+    pub fn append_encoded_at(
+        &mut self,
+        offset_delta: i32,
+        timestamp: i64,
+        payload: &[u8],
+    ) -> Result<(), RecordError> {
+        self.begin_record(offset_delta, timestamp, payload.len())?;
+        self.bytes.extend_from_slice(payload);
+        Ok(())
+    }
+
     /// Writes what stands before a record's payload, and counts the record.
     fn begin_record(
         &mut self,

@@ -10,6 +10,7 @@ pub mod compression;
 pub mod control;
 pub mod decoded;
 pub mod error;
+pub mod recompress;
 #[expect(
     clippy::module_inception,
     reason = "a batch is made of records: both names are the field's"
@@ -24,6 +25,7 @@ pub use compression::{Compression, Compressor, Decompressor};
 pub use control::{ControlType, EndTransactionMarker, TransactionOutcome};
 pub use decoded::DecodedBatch;
 pub use error::RecordError;
+pub use recompress::recompress;
 pub use record::{Header, Headers, Record, Records};
 pub use validate::{ProduceRules, Validated, validate};
 

@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `recovery-point-offset-checkpoint`, `replication-offset-checkpoint`, `log-start-offset-checkpoint` | `0`, the count, then `topic partition offset` in each line |
+//! | `recovery-point-offset-checkpoint`, `replication-offset-checkpoint`, `log-start-offset-checkpoint`, `cleaner-offset-checkpoint` | `0`, the count, then `topic partition offset` in each line |
 //! | `leader-epoch-checkpoint` | `0`, the count, then `epoch startOffset` in each line |
 //! | `partition.metadata` | `version: 0`, then `topic_id: ` and 22 characters; no end of line after it |
 //! | `.kafka_cleanshutdown` | `{"version":0,"brokerEpoch":N}` |
@@ -31,6 +31,8 @@ pub const RECOVERY_POINT_FILE: &str = "recovery-point-offset-checkpoint";
 pub const REPLICATION_FILE: &str = "replication-offset-checkpoint";
 /// Where each log starts that does not start with its first segment.
 pub const LOG_START_FILE: &str = "log-start-offset-checkpoint";
+/// Up to where each log was compacted that ever was: exclusive.
+pub const CLEANER_FILE: &str = "cleaner-offset-checkpoint";
 /// The leader epochs of one log.
 pub const LEADER_EPOCH_FILE: &str = "leader-epoch-checkpoint";
 /// The topic id of one log.

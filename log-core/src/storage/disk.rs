@@ -93,6 +93,9 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
 pub trait MappedFile: fmt::Debug + Send + Sync {
     /// All of it. Drop it soon: only so many mappings are kept.
     fn content(&self) -> DiskResult<Bytes>;
+
+    /// Gives the file another name; [`Self::content`] goes on. See [`Disk::rename`].
+    fn rename(&self, to: &Path) -> DiskResult<()>;
 }
 
 /// Keeps a file to this process; see [`Disk::lock`].

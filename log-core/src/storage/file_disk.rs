@@ -75,8 +75,7 @@ impl Disk for FileDisk {
 
     fn map(&self, path: &Path) -> DiskResult<Arc<dyn MappedFile>> {
         let mapping = Arc::new_cyclic(|this| Mapping {
-            path: path.to_owned(),
-            content: Mutex::default(),
+            place: Mutex::new(MappedPlace { path: path.to_owned(), content: None }),
             used: AtomicBool::new(true),
             descriptors: Arc::clone(&self.descriptors),
             mappings: Arc::clone(&self.mappings),
@@ -273,29 +272,42 @@ impl DiskFile for Handle {
 /// A mapped file; the mapping goes and comes back as the pool has room.
 #[derive(Debug)]
 struct Mapping {
-    path: PathBuf,
-    content: Mutex<Option<Bytes>>,
+    place: Mutex<MappedPlace>,
     used: AtomicBool,
     descriptors: Arc<Pool>,
     mappings: Arc<Pool>,
     this: Weak<Self>,
 }
 
+/// Where a mapped file is, and its content while it is mapped.
+#[derive(Debug)]
+struct MappedPlace {
+    path: PathBuf,
+    content: Option<Bytes>,
+}
+
 impl MappedFile for Mapping {
     fn content(&self) -> DiskResult<Bytes> {
         self.used.store(true, Ordering::Relaxed);
-        let mut content = lock(&self.content);
-        if let Some(content) = &*content {
+        let mut place = lock(&self.place);
+        if let Some(content) = &place.content {
             return Ok(content.clone());
         }
-        let file = self.descriptors.with_room(|| File::open(&self.path));
-        let file = file.map_err(|e| DiskError::new("open", &self.path, e))?;
-        let mapped = mmap::map(&file).map_err(|e| DiskError::new("map", &self.path, e))?;
-        *content = Some(mapped.clone());
-        drop(content);
+        let file = self.descriptors.with_room(|| File::open(&place.path));
+        let file = file.map_err(|e| DiskError::new("open", &place.path, e))?;
+        let mapped = mmap::map(&file).map_err(|e| DiskError::new("map", &place.path, e))?;
+        place.content = Some(mapped.clone());
+        drop(place);
         let holder: Weak<dyn Closable> = Weak::<Self>::clone(&self.this);
         self.mappings.opened(&holder);
         Ok(mapped)
+    }
+
+    fn rename(&self, to: &Path) -> DiskResult<()> {
+        let mut place = lock(&self.place);
+        fs::rename(&place.path, to).map_err(|e| DiskError::new("rename", &place.path, e))?;
+        place.path = to.to_owned();
+        Ok(())
     }
 }
 
@@ -305,8 +317,8 @@ impl Closable for Mapping {
     }
 
     fn close(&self) -> bool {
-        let Ok(mut content) = self.content.try_lock() else { return false };
-        *content = None;
+        let Ok(mut place) = self.place.try_lock() else { return false };
+        place.content = None;
         true
     }
 }

@@ -53,8 +53,10 @@ impl FileKind {
 pub const DELETED_SUFFIX: &str = ".deleted";
 /// Put after the name of a file that is being written, until it takes its final name.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
-/// Put by Kafka's compaction after unfinished and finished replacements of segments.
-pub const COMPACTION_SUFFIXES: [&str; 2] = [".cleaned", ".swap"];
+/// Put after the names of what compaction is still writing.
+pub const CLEANED_SUFFIX: &str = ".cleaned";
+/// Put after the names of what compaction has written whole, while it takes the place of older segments.
+pub const SWAP_SUFFIX: &str = ".swap";
 
 /// What a name in a partition's folder says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +73,31 @@ pub enum FileName {
 #[must_use]
 pub fn parse(name: &str) -> FileName {
     let ends = |suffix: &&str| name.ends_with(*suffix);
-    if ends(&DELETED_SUFFIX) || ends(&TEMPORARY_SUFFIX) || COMPACTION_SUFFIXES.iter().any(ends) {
+    let strays = [DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX];
+    if strays.iter().any(ends) {
         return FileName::Stray;
     }
+    match segment_file(name) {
+        Some((kind, offset)) => FileName::Segment(kind, offset),
+        None => FileName::Other,
+    }
+}
+
+/// The file of a segment whose name is followed by `suffix`.
+#[must_use]
+pub fn parse_suffixed(name: &str, suffix: &str) -> Option<(FileKind, i64)> {
+    segment_file(name.strip_suffix(suffix)?)
+}
+
+fn segment_file(name: &str) -> Option<(FileKind, i64)> {
     for kind in FileKind::ALL {
         let digits = name.strip_suffix(kind.suffix());
         let digits = digits.filter(|d| d.len() == 20 && d.bytes().all(|b| b.is_ascii_digit()));
         if let Some(offset) = digits.and_then(|digits| digits.parse().ok()) {
-            return FileName::Segment(kind, offset);
+            return Some((kind, offset));
         }
     }
-    FileName::Other
+    None
 }
 
 /// The files of one segment.

@@ -4,9 +4,9 @@
 //! so that whoever sees a size finds the rest. A sealed segment never changes; its indexes are
 //! mapped when first asked for, and made anew from the log when what is found is spoilt.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use bytes::Bytes;
 
@@ -14,14 +14,15 @@ use super::append_times::RecordedTimes;
 use super::disk::{Disk, DiskError, DiskFile, DiskResult, MappedFile, OpenMode};
 use super::growing::GrowingList;
 use super::index::{Entries, Entry, OffsetEntry, TimeEntry};
-use super::names::{FileKind, SegmentPaths};
+use super::names::{DELETED_SUFFIX, FileKind, SegmentPaths, with_suffix};
 use super::sparse::Greatest;
-use super::walk::Walk;
+use super::walk::{Step, Walk};
 use crate::log::{AbortedTxn, LogError};
 use crate::record::batch::NO_TIMESTAMP;
 
 mod read;
 mod rebuild;
+mod retire;
 mod tags;
 mod times;
 
@@ -41,6 +42,18 @@ pub(crate) struct Segment {
     size: AtomicU64,
     indexes: Indexes,
     tags: SegmentTags,
+    /// Held while a file is looked up by its name, so that none is taken for that of a segment which
+    /// has the name next.
+    naming: RwLock<Naming>,
+}
+
+/// Under which names a segment's files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    /// Their own.
+    Own,
+    /// Those of files that wait for their removal: only readers of older views still use them.
+    Deleted,
 }
 
 #[derive(Debug)]
@@ -92,9 +105,10 @@ struct SealedIndexes {
     times: OnceLock<Arc<dyn MappedFile>>,
     aborted: OnceLock<Option<Arc<dyn MappedFile>>>,
     append_times: OnceLock<SideEntries>,
-    /// Held while index files are checked and made anew, so that this happens once.
+    /// Held while index files are checked, made anew and mapped, so that this happens once and to the
+    /// files of this segment.
     rebuilding: Mutex<()>,
-    /// The same for side indexes, whose making reads the others.
+    /// The same for side indexes, whose making reads the others: taken before it.
     completing: Mutex<()>,
 }
 
@@ -146,7 +160,34 @@ impl Segment {
             size: AtomicU64::new(parts.size),
             indexes,
             tags: SegmentTags::default(),
+            naming: RwLock::new(Naming::Own),
         }
+    }
+
+    /// Calls `with` with the name that a file has now, and keeps it from being renamed meanwhile.
+    fn named<T>(&self, kind: FileKind, with: impl FnOnce(&Path) -> T) -> T {
+        let naming = self.naming.read().unwrap_or_else(PoisonError::into_inner);
+        with(&self.path_under(*naming, kind))
+    }
+
+    fn path_under(&self, naming: Naming, kind: FileKind) -> PathBuf {
+        let path = self.paths.of(kind);
+        match naming {
+            Naming::Own => path,
+            Naming::Deleted => with_suffix(&path, DELETED_SUFFIX),
+        }
+    }
+
+    fn map(&self, kind: FileKind) -> DiskResult<Arc<dyn MappedFile>> {
+        self.named(kind, |path| self.disk.map(path))
+    }
+
+    /// Greatest timestamp of the first batch; `None` for a segment without one.
+    pub(crate) fn first_timestamp(&self) -> DiskResult<Option<i64>> {
+        Ok(match self.walk_from(0).next_header()? {
+            Step::Batch(first) => Some(first.header.max_timestamp),
+            Step::End | Step::Broken { .. } => None,
+        })
     }
 
     /// The same files as a new segment object may use them, of the size they have now.
@@ -204,7 +245,8 @@ impl Segment {
             let content = found.as_ref().map(|file| file.content()).transpose()?;
             return Ok(Entries::Sealed(content.unwrap_or_default()));
         }
-        let file = match self.disk.map(&self.paths.of(FileKind::TxnIndex)) {
+        let _alone = indexes.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match self.map(FileKind::TxnIndex) {
             Ok(file) => Some(file),
             // A segment without aborted transactions has no such file.
             Err(error) if error.is_not_found() => None,
@@ -260,7 +302,7 @@ impl Segment {
 
     /// Time of last change of the log file, in ms.
     pub(crate) fn modified_ms(&self) -> DiskResult<i64> {
-        Ok(self.disk.stat(&self.paths.of(FileKind::Log))?.modified_ms)
+        Ok(self.named(FileKind::Log, |path| self.disk.stat(path))?.modified_ms)
     }
 
     fn sealed_entries<'a, E: Entry>(

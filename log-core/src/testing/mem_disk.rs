@@ -153,7 +153,8 @@ impl Disk for MemDisk {
     fn map(&self, path: &Path) -> DiskResult<Arc<dyn MappedFile>> {
         let file = self.open(path, OpenMode::Existing)?;
         let len = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-        Ok(Arc::new(MemMap(file.read_at(0, len)?)))
+        let content = file.read_at(0, len)?;
+        Ok(Arc::new(MemMap { file, content }))
     }
 
     fn stat(&self, path: &Path) -> DiskResult<FileStat> {
@@ -241,11 +242,18 @@ impl Disk for MemDisk {
 }
 
 #[derive(Debug)]
-struct MemMap(Bytes);
+struct MemMap {
+    file: Arc<dyn DiskFile>,
+    content: Bytes,
+}
 
 impl MappedFile for MemMap {
     fn content(&self) -> DiskResult<Bytes> {
-        Ok(self.0.clone())
+        Ok(self.content.clone())
+    }
+
+    fn rename(&self, to: &Path) -> DiskResult<()> {
+        self.file.rename(to)
     }
 }
 

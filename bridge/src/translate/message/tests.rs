@@ -114,7 +114,10 @@ fn sent(properties: &str, body: &[u8], sys_flag: i32) -> crate::backend::NewReco
     };
     let context = SendContext {
         key_source: KeySource::Keys,
-        tombstones: Tombstones::Allowed,
+        tombstones: match properties.contains("KAFKA_TOMBSTONE") {
+            true => Tombstones::Allowed,
+            false => Tombstones::Refused,
+        },
         body_bytes_max: 1024,
         born_host: "10.1.2.3:54321".parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,

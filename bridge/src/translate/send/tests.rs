@@ -142,6 +142,8 @@ fn tombstones_are_for_compacted_topics() {
     assert_eq!(refused.unwrap_err(), SendError::Tombstone);
     let record = single(&header("KEYS\u{1}k\u{2}"), b"", &context).unwrap();
     assert_eq!(seen(&[record])[0].value, Some(Vec::new()));
+    let refused = single(&header("a\u{1}b\u{2}"), b"body", &context);
+    assert_eq!(refused.unwrap_err(), SendError::WithoutKey);
 }
 
 /// The property could not be told from the bridge's own header, so it does not become one.

@@ -120,7 +120,7 @@ async fn a_message_type_shows_where_it_is_set() {
     node.stop().await;
 }
 
-/// Tombstones follow `cleanup.policy`, which takes its default only until logs are compacted.
+/// Tombstones follow `cleanup.policy`.
 #[tokio::test(flavor = "multi_thread")]
 async fn tombstones_follow_the_cleanup_policy() {
     let node = TestNode::start(&[]).await;

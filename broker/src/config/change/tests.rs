@@ -92,6 +92,6 @@ fn the_node_takes_defaults_of_topics_while_it_runs_and_nothing_else() {
     assert_eq!(refused("no.such", "3"), {
         ChangeError::InvalidConfig("Unknown broker config name: no.such".into())
     });
-    let text = refused("log.cleaner.delete.retention.ms", "5").to_string();
+    let text = refused("log.roll.jitter.ms", "5").to_string();
     assert!(text.contains("does not act on it yet"), "{text}");
 }

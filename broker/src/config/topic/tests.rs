@@ -39,8 +39,8 @@ fn an_override_is_refused_with_kafkas_words() {
     });
     let text = check_override("retention.mss", "1").expect_err("unknown");
     assert_eq!(text, "Unknown topic config name: retention.mss");
-    assert!(check_override("compression.type", "gzip").is_err(), "not acted on yet");
-    assert_eq!(check_override("compression.type", "producer"), Ok(()));
+    assert!(check_override("preallocate", "true").is_err(), "not acted on yet");
+    assert_eq!(check_override("preallocate", "false"), Ok(()));
 }
 
 /// What RocketMQ calls an attribute has a key of its own, or goes into the list of the others.
@@ -68,16 +68,22 @@ fn attributes_are_settings_and_back() {
 }
 
 /// Key of a topic, a value other than its default, what becomes of it.
-const ROWS: [(&str, &str, &str); 20] = [
+const ROWS: [(&str, &str, &str); 26] = [
+    ("cleanup.policy", "compact", "cleanup: Cleanup { delete: false, compact: true },"),
+    ("compression.type", "gzip", "compression: Some(Gzip),"),
+    ("delete.retention.ms", "7", "delete_retention_ms: 7,"),
     ("file.delete.delay.ms", "7", "file_delete_delay_ms: 7,"),
     ("flush.messages", "7", "flush_messages: 7,"),
     ("flush.ms", "7", "flush_ms: 7,"),
     ("index.interval.bytes", "7", "index_interval_bytes: 7,"),
+    ("max.compaction.lag.ms", "7", "max_compaction_lag_ms: 7,"),
     ("max.message.bytes", "70", "max_message_bytes: 70,"),
     ("message.timestamp.after.max.ms", "7", "timestamp_after_max_ms: 7,"),
     ("message.timestamp.before.max.ms", "7", "timestamp_before_max_ms: 7,"),
     ("message.timestamp.type", "LogAppendTime", "timestamp_type: LogAppendTime,"),
     ("message.type", "FIFO", "message_type: Some(\"FIFO\"),"),
+    ("min.cleanable.dirty.ratio", "0.7", "min_cleanable_dirty_ratio: 0.7,"),
+    ("min.compaction.lag.ms", "7", "min_compaction_lag_ms: 7,"),
     ("min.insync.replicas", "2", "min_insync_replicas: 2,"),
     ("retention.bytes", "7000", "retention_bytes: 7000,"),
     ("retention.ms", "7", "retention_ms: 7,"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::admin::{Decided, Refused, duplicates, fields};
 use super::describe_configs::{BROKER, GROUP, TOPIC, unknown_type};
 use super::{Context, Handler};
-use crate::config::change::{self, Change, KeyChange};
+use crate::config::change::{self, Alteration, Change, KeyChange};
 use crate::controller::names;
 use crate::controller::record::ConfigScope;
 use crate::kafka::codec::messages::incremental_alter_configs_request::{
@@ -48,7 +48,13 @@ impl Handler for IncrementalAlterConfigs {
             let outcome = if twice.contains(name) {
                 Err(Refused::invalid_request("Each resource must appear at most once."))
             } else {
-                alter(context, resource, request.validate_only).await
+                match changes(&resource.configs) {
+                    Ok(changes) => {
+                        let of = Resource { kind: name.0, name: name.1 };
+                        alter(context, of, changes, request.validate_only).await
+                    }
+                    Err(refused) => Err(refused),
+                }
             };
             let (error_code, error_message) = fields(&outcome);
             responses.push(AlterConfigsResourceResponse {
@@ -66,31 +72,52 @@ fn name_of(resource: &AlterConfigsResource) -> (i8, &str) {
     (resource.resource_type, &resource.resource_name)
 }
 
-async fn alter(context: &Context, resource: &AlterConfigsResource, validate_only: bool) -> Decided {
-    let changes = || changes(&resource.configs);
-    match resource.resource_type {
-        TOPIC => alter_topic(context, &resource.resource_name, changes()?, validate_only).await,
-        BROKER => alter_broker(context, &resource.resource_name, changes()?, validate_only).await,
-        GROUP => alter_group(context, &resource.resource_name, changes()?, validate_only).await,
+/// Whose settings are meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resource<'a> {
+    /// `ConfigResource.Type`.
+    pub(super) kind: i8,
+    pub(super) name: &'a str,
+}
+
+/// Alters the settings of one resource, or only says whether that could be done.
+pub(super) async fn alter(
+    context: &Context,
+    resource: Resource<'_>,
+    alteration: Alteration,
+    validate_only: bool,
+) -> Decided {
+    match resource.kind {
+        TOPIC => alter_topic(context, resource.name, alteration, validate_only).await,
+        BROKER => alter_broker(context, resource.name, alteration, validate_only).await,
+        GROUP => alter_group(context, resource.name, alteration, validate_only).await,
         other => Err(unknown_type(other)),
     }
 }
 
 /// The changes of one resource, each key once, each with the value that its operation needs.
-fn changes(configs: &[AlterableConfig]) -> Decided<Vec<KeyChange>> {
-    if !duplicates(configs.iter().map(|config| &*config.name)).is_empty() {
+fn changes(configs: &[AlterableConfig]) -> Decided<Alteration> {
+    check_values(configs.iter().map(|config| {
+        let needs_none = config.config_operation == DELETE;
+        (&*config.name, config.value.as_deref().or(needs_none.then_some("")))
+    }))?;
+    Ok(Alteration::Keys(configs.iter().map(change_of).collect::<Decided<_>>()?))
+}
+
+/// Refuses a key that comes twice, and one without a value.
+pub(super) fn check_values<'a>(
+    values: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
+) -> Decided {
+    if !duplicates(values.clone().map(|(name, _)| name)).is_empty() {
         return Err(Refused::invalid_request("Error due to duplicate config keys"));
     }
-    let is_null =
-        |config: &&AlterableConfig| config.value.is_none() && config.config_operation != DELETE;
-    let nulls: Vec<&str> = configs.iter().filter(is_null).map(|config| &*config.name).collect();
-    if !nulls.is_empty() {
-        return Err(Refused::invalid_request(format!(
-            "Null value not supported for : {}",
-            nulls.join(",")
-        )));
+    let nulls: Vec<&str> =
+        values.filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+    if nulls.is_empty() {
+        return Ok(());
     }
-    configs.iter().map(change_of).collect()
+    let text = format!("Null value not supported for : {}", nulls.join(","));
+    Err(Refused::invalid_request(text))
 }
 
 fn change_of(config: &AlterableConfig) -> Decided<KeyChange> {
@@ -110,7 +137,7 @@ fn change_of(config: &AlterableConfig) -> Decided<KeyChange> {
 async fn alter_topic(
     context: &Context,
     name: &str,
-    changes: Vec<KeyChange>,
+    alteration: Alteration,
     validate_only: bool,
 ) -> Decided {
     if name.is_empty() {
@@ -124,16 +151,17 @@ async fn alter_topic(
     };
     let topic = image.topic(name).ok_or_else(unknown)?;
     if validate_only {
+        let changes = alteration.changes(&topic.overrides);
         change::topic(image.values(), &topic.overrides, &changes)?;
         return Ok(());
     }
-    Ok(context.node.controller.alter_topic_config(topic.id, changes).await?)
+    Ok(context.node.controller.alter_topic_config(topic.id, alteration).await?)
 }
 
 async fn alter_group(
     context: &Context,
     name: &str,
-    changes: Vec<KeyChange>,
+    alteration: Alteration,
     validate_only: bool,
 ) -> Decided {
     if name.is_empty() {
@@ -142,26 +170,26 @@ async fn alter_group(
     if validate_only {
         let image = Arc::clone(&context.node.controller.image());
         let held = image.config(ConfigScope::Group, name).cloned().unwrap_or_default();
-        change::group(image.values(), &held, &changes)?;
+        change::group(image.values(), &held, &alteration.changes(&held))?;
         return Ok(());
     }
-    Ok(context.node.controller.alter_group_config(name, changes).await?)
+    Ok(context.node.controller.alter_group_config(name, alteration).await?)
 }
 
 async fn alter_broker(
     context: &Context,
     name: &str,
-    changes: Vec<KeyChange>,
+    alteration: Alteration,
     validate_only: bool,
 ) -> Decided {
     check_node(context, name)?;
     if validate_only {
         let image = Arc::clone(&context.node.controller.image());
         let held = image.config(ConfigScope::Broker, name).cloned().unwrap_or_default();
-        change::broker(image.values(), &held, &changes)?;
+        change::broker(image.values(), &held, &alteration.changes(&held))?;
         return Ok(());
     }
-    Ok(context.node.controller.alter_broker_config(name, changes).await?)
+    Ok(context.node.controller.alter_broker_config(name, alteration).await?)
 }
 
 /// An empty name means all nodes, else it must be this one's id.

@@ -14,10 +14,10 @@ use bytes::{Bytes, BytesMut};
 use duolog_bridge::backend::PERM_WRITE;
 use duolog_log_core::event::{Event, EventKind, Protocol};
 use duolog_log_core::log::AppendOrigin;
-use duolog_log_core::record::RecordError;
 use duolog_log_core::record::validate::{
     KeyRule, ProduceRules, TimestampRule, Validated, ZstdRule, validate,
 };
+use duolog_log_core::record::{Compression, Compressor, RecordError, recompress};
 use duolog_log_core::replication::partition::Acks;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -155,6 +155,12 @@ async fn begin(
     });
     let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
     let validated = check(context, &records, rules(&topic.config, context.version)).await?;
+    let records = match topic.config.compression {
+        Some(compression) if validated.header.compression() != Ok(compression) => {
+            recompressed(context, topic, &records, compression)?
+        }
+        _ => records,
+    };
     let origin = if validated.header.is_transactional() {
         AppendOrigin::ClientInTransaction(verdicts.take(topic.id, data.index)?)
     } else {
@@ -206,6 +212,27 @@ fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
         keys: if config.cleanup.compact { KeyRule::Required } else { KeyRule::Optional },
         zstd: if version >= ZSTD_FROM { ZstdRule::Accepted } else { ZstdRule::Refused },
     }
+}
+
+/// The batch with the topic's codec. Errors: it has grown too large.
+fn recompressed(
+    context: &Context,
+    topic: &Topic,
+    records: &Bytes,
+    compression: Compression,
+) -> Result<Bytes, Refused> {
+    let decompressors = &context.node.decompressors;
+    let stored = decompressors.with(|decompressor| {
+        let mut compressor = Compressor::new();
+        recompress(records, compression, DECOMPRESSED_BYTES_MAX, decompressor, &mut compressor)
+    });
+    let stored = stored.map_err(|error| Refused::records(&error))?;
+    let (size, maximum) = (stored.len(), topic.config.max_message_bytes);
+    let maximum = usize::try_from(maximum).unwrap_or_default();
+    if size > maximum {
+        return Err(Refused::records(&RecordError::BatchTooLarge { size, maximum }));
+    }
+    Ok(stored.freeze())
 }
 
 /// The batch where it lies in the request when nobody else holds the request any more, else a copy.

@@ -6,7 +6,7 @@ use super::replay::replay_batches;
 use super::{LastSegment, Recovery};
 use crate::ids::Offset;
 use crate::log::active::WrittenEntries;
-use crate::log::config::CleanupPolicy;
+use crate::log::config::Compacted;
 use crate::log::marker::replay;
 use crate::log::{AbortedTxn, LogError};
 use crate::producers::Producers;
@@ -45,7 +45,11 @@ impl Recovery {
         for (index, segment) in segments.iter().enumerate() {
             let next = segments.get(index + 1);
             let mut scanned = self.scan_segment(segment, producers)?;
-            if next.is_none_or(|next| next.base_offset > self.hint.proven_end) {
+            // Between two segments compaction may have left a gap, which proves nothing.
+            let is_proven = |next: &&Arc<Segment>| {
+                !self.may_have_gaps() && next.base_offset > self.hint.proven_end
+            };
+            if next.is_none() || next.as_ref().is_some_and(|next| is_proven(next)) {
                 self.ended_early(segment, &mut scanned.heads, scanned.size)?;
             }
             let torn = segment.size() - scanned.size;
@@ -69,10 +73,11 @@ impl Recovery {
     /// Whether a segment may begin at `base_offset` after one that ended at `end_offset`. Where
     /// compaction works, records may be missing before it.
     fn may_follow(&self, base_offset: i64, end_offset: i64) -> bool {
-        match self.config.cleanup_policy {
-            CleanupPolicy::Delete | CleanupPolicy::Unlimited => base_offset == end_offset,
-            CleanupPolicy::Compact | CleanupPolicy::CompactAndDelete => base_offset >= end_offset,
-        }
+        base_offset == end_offset || (self.may_have_gaps() && base_offset > end_offset)
+    }
+
+    fn may_have_gaps(&self) -> bool {
+        self.config.cleanup_policy.compacts() || self.hint.compacted == Compacted::Once
     }
 
     fn scan_segment(

@@ -208,6 +208,23 @@ impl BatchHeader {
         bytes
     }
 
+    /// A batch of the same offsets, producer and sequences of which no record is left, as compaction
+    /// keeps it for what its header says. Source: DefaultRecordBatch.writeEmptyHeader.
+    #[must_use]
+    pub fn emptied(&self) -> [u8; HEADER_BYTES] {
+        let kept = Attributes::TIMESTAMP_TYPE | Attributes::TRANSACTIONAL | Attributes::CONTROL;
+        let mut header = Self {
+            batch_length: LENGTH_MIN,
+            crc: 0,
+            attributes: Attributes(self.attributes.0 & kept),
+            base_timestamp: NO_TIMESTAMP,
+            record_count: 0,
+            ..*self
+        };
+        header.crc = crc32c::crc32c(header.encode().get(ATTRIBUTES_AT..).unwrap_or_default());
+        header.encode()
+    }
+
     /// The offset of the last record the batch was written with: inclusive. Compaction may have
     /// removed that record.
     #[must_use]

@@ -138,3 +138,20 @@ fn files_that_rest_give_way_when_the_system_has_no_descriptor_left() {
     write(&files[0], 0, b"still");
     assert_eq!(files[0].read_at(0, 9).unwrap(), &b"still"[..]);
 }
+
+#[test]
+fn a_renamed_mapping_finds_its_file_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(8, 1);
+    let path = |name: &str| dir.path().join(name);
+    for (name, content) in [("a", "first"), ("other", "other")] {
+        std::fs::write(path(name), content).unwrap();
+    }
+    let mapped = disk.map(&path("a")).unwrap();
+    mapped.rename(&path("a.deleted")).unwrap();
+    std::fs::write(path("a"), "second").unwrap();
+    // Another mapping takes its place.
+    let other = disk.map(&path("other")).unwrap();
+    assert_eq!(other.content().unwrap(), "other");
+    assert_eq!(mapped.content().unwrap(), "first");
+}

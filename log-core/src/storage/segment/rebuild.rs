@@ -86,8 +86,7 @@ impl Segment {
     /// Maps an index file of this sealed segment, making both anew first when it is missing or
     /// spoilt (case B75).
     pub(super) fn sound_index(&self, kind: FileKind) -> DiskResult<Arc<dyn MappedFile>> {
-        let path = self.paths.of(kind);
-        let file = match self.disk.map(&path) {
+        let file = match self.map(kind) {
             Ok(file) => Some(file),
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error),
@@ -98,14 +97,14 @@ impl Segment {
             return Ok(file);
         }
         self.write_indexes()?;
-        self.disk.map(&path)
+        self.map(kind)
     }
 
     /// Checks the offset and time index of this sealed segment; returns whether they had to be made
     /// anew.
     pub(crate) fn check_indexes(&self) -> DiskResult<bool> {
         for kind in [FileKind::OffsetIndex, FileKind::TimeIndex] {
-            let content = match self.disk.map(&self.paths.of(kind)) {
+            let content = match self.map(kind) {
                 Ok(file) => Some(file.content()?),
                 Err(error) if error.is_not_found() => None,
                 Err(error) => return Err(error),
@@ -127,7 +126,9 @@ impl Segment {
             LogHeads::read(&self.log, self.base_offset, self.size(), self.index_interval_bytes)?;
         heads.times.extend(heads.indexer.time_entry());
         let write = |kind, content: Vec<u8>| {
-            checkpoint::write(&*self.disk, &self.paths.of(kind), &content, Durability::Unsynced)
+            self.named(kind, |path| {
+                checkpoint::write(&*self.disk, path, &content, Durability::Unsynced)
+            })
         };
         write(FileKind::OffsetIndex, index::encode_all(heads.offsets))?;
         write(FileKind::TimeIndex, index::encode_all(heads.times))

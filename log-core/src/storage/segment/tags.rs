@@ -22,6 +22,12 @@ pub(super) struct SegmentTags {
     run: Mutex<Option<HeldRun>>,
 }
 
+impl SegmentTags {
+    pub(super) fn whole(&self) -> Option<&SideEntries> {
+        self.whole.get()
+    }
+}
+
 /// A run in memory that counts against the node's budget.
 #[derive(Debug)]
 struct HeldRun {
@@ -90,14 +96,13 @@ impl Segment {
         if let Some(whole) = self.tags.whole.get() {
             return Ok(Some(whole.content()?));
         }
-        if matches!(self.indexes, Indexes::Growing(_)) {
-            return Ok(None);
-        }
+        let Indexes::Sealed(indexes) = &self.indexes else { return Ok(None) };
+        let _alone = indexes.completing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = self.side_content(FileKind::TagIndex, TAGS)? else { return Ok(None) };
         if found.covered_from > self.base_offset || found.covered_to < self.end_offset()? {
             return Ok(None);
         }
-        let file = self.disk.map(&self.paths.of(FileKind::TagIndex))?;
+        let file = self.map(FileKind::TagIndex)?;
         let len = found.entries.len();
         let whole = self.tags.whole.get_or_init(|| SideEntries::Mapped { file, len });
         Ok(Some(whole.content()?))
@@ -132,9 +137,11 @@ impl Segment {
 
     /// Writes the tags of a sealed segment once the run holds all of them; false before.
     fn keep_whole(&self, held: &HeldRun) -> Result<bool, LogError> {
-        if matches!(self.indexes, Indexes::Growing(_)) || held.run.from() > self.base_offset {
+        let Indexes::Sealed(indexes) = &self.indexes else { return Ok(false) };
+        if held.run.from() > self.base_offset {
             return Ok(false);
         }
+        let _alone = indexes.completing.lock().unwrap_or_else(PoisonError::into_inner);
         let covered_to = self.end_offset()?;
         if held.run.to() < covered_to {
             return Ok(false);

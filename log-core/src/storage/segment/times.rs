@@ -106,7 +106,7 @@ impl Segment {
         file: FileKind,
         kind: SideKind,
     ) -> DiskResult<Option<SideContent>> {
-        match self.disk.map(&self.paths.of(file)) {
+        match self.map(file) {
             Ok(file) => Ok(side_file::decode(kind, &file.content()?)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -120,11 +120,13 @@ impl Segment {
         kind: SideKind,
         content: SideContent,
     ) -> SideEntries {
-        let path = self.paths.of(file);
         let bytes = side_file::encode(kind, &content);
         let len = content.entries.len();
-        let written = checkpoint::write(&*self.disk, &path, &bytes, Durability::Unsynced);
-        match written.and_then(|()| self.disk.map(&path)) {
+        let mapped = self.named(file, |path| {
+            checkpoint::write(&*self.disk, path, &bytes, Durability::Unsynced)?;
+            self.disk.map(path)
+        });
+        match mapped {
             Ok(file) => SideEntries::Mapped { file, len },
             // It is only derived: the next start makes it again.
             Err(_) => SideEntries::Memory(content.entries),
@@ -133,13 +135,12 @@ impl Segment {
 
     fn sealed_append_times(&self) -> DiskResult<SideEntries> {
         let end_offset = self.end_offset()?;
-        let path = self.paths.of(FileKind::AppendTimeIndex);
         let found = self.side_content(FileKind::AppendTimeIndex, APPEND_TIMES)?;
         if let Some(found) = &found
             && found.covered_from <= self.base_offset
             && found.covered_to >= end_offset
         {
-            let (file, len) = (self.disk.map(&path)?, found.entries.len());
+            let (file, len) = (self.map(FileKind::AppendTimeIndex)?, found.entries.len());
             return Ok(SideEntries::Mapped { file, len });
         }
         let entries = self.estimate(found, end_offset)?;
