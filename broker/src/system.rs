@@ -60,6 +60,22 @@ fn raise_open_files() -> std::io::Result<u64> {
     Ok(limit.maximum.unwrap_or(u64::MAX))
 }
 
+/// Sizes of a disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// All of it.
+    pub total: u64,
+    /// What this process may still fill.
+    pub usable: u64,
+}
+
+/// Sizes of the disk that `path` lies on; `None` where the system does not say.
+pub fn disk_space(path: &Path) -> Option<DiskSpace> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+    Some(DiskSpace { total: bytes(disk.f_blocks), usable: bytes(disk.f_bavail) })
+}
+
 /// Used part of the disk that `path` lies on, 0 to 1; 0 where the system does not say.
 pub fn disk_used_ratio(path: &Path) -> f64 {
     match rustix::fs::statvfs(path) {

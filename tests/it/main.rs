@@ -1,5 +1,6 @@
 //! The one integration binary.
 
+mod administration;
 mod cli;
 mod compatibility;
 mod console;

@@ -263,13 +263,19 @@ impl ToolOutput {
 }
 
 /// Kafka's command line tools of 4.3.1, by the names of their scripts.
-const KAFKA_TOOLS: [(&str, &str); 8] = [
+const KAFKA_TOOLS: [(&str, &str); 14] = [
     ("kafka-configs", "kafka.admin.ConfigCommand"),
     ("kafka-console-consumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"),
     ("kafka-console-producer", "org.apache.kafka.tools.ConsoleProducer"),
     ("kafka-consumer-groups", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
     ("kafka-dump-log", "org.apache.kafka.tools.DumpLogSegments"),
     ("kafka-get-offsets", "org.apache.kafka.tools.GetOffsetShell"),
+    ("kafka-delete-records", "org.apache.kafka.tools.DeleteRecordsCommand"),
+    ("kafka-features", "org.apache.kafka.tools.FeatureCommand"),
+    ("kafka-leader-election", "org.apache.kafka.tools.LeaderElectionCommand"),
+    ("kafka-log-dirs", "org.apache.kafka.tools.LogDirsCommand"),
+    ("kafka-metadata-quorum", "org.apache.kafka.tools.MetadataQuorumCommand"),
+    ("kafka-reassign-partitions", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
     ("kafka-topics", "org.apache.kafka.tools.TopicCommand"),
     ("kafka-transactions", "org.apache.kafka.tools.TransactionsCommand"),
 ];

@@ -166,6 +166,12 @@ impl Image {
         self.configs.get(&(scope, name.to_owned()))
     }
 
+    /// What has something set, by name.
+    pub fn configured(&self, scope: ConfigScope) -> impl Iterator<Item = &str> {
+        let all = self.configs.keys().filter(move |(held, _)| *held == scope);
+        all.map(|(_, name)| name.as_str())
+    }
+
     /// The node's configuration as it was at start.
     pub fn static_values(&self) -> &Arc<Values> {
         &self.static_values

@@ -22,6 +22,10 @@ OffsetForLeaderEpoch DescribeConfigs DeleteGroups CreatePartitions IncrementalAl
 DescribeCluster DescribeTopicPartitions OffsetDelete ConsumerGroupHeartbeat ConsumerGroupDescribe
 AddPartitionsToTxn AddOffsetsToTxn EndTxn WriteTxnMarkers
 TxnOffsetCommit DescribeProducers DescribeTransactions ListTransactions
+DeleteRecords AlterConfigs AlterReplicaLogDirs DescribeLogDirs ElectLeaders
+AlterPartitionReassignments ListPartitionReassignments DescribeClientQuotas AlterClientQuotas
+DescribeUserScramCredentials AlterUserScramCredentials DescribeQuorum UpdateFeatures
+UnregisterBroker ListConfigResources DescribeAcls CreateAcls DeleteAcls
 """.split()
 
 SCHEMA = pathlib.Path(__file__).parents[3] / "broker/src/kafka/codec/schema.txt"
@@ -80,6 +84,7 @@ def field_lines(field, indent, served):
     if "tag" in field:
         words.append(f"tag={field['tag']}:{field['taggedVersions']}")
     default = field.get("default", "")
+    # Some schemas quote true and false, some do not.
     default = str(default).lower() if isinstance(default, bool) else str(default)
     if default != "":
         words.append("default=" + default)

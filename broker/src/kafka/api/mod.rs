@@ -1,21 +1,33 @@
 //! The table of what is served. ApiVersions is built from it, so advertised is implemented.
 
+mod acls;
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod admin;
+mod alter_client_quotas;
+mod alter_configs;
+mod alter_partition_reassignments;
+mod alter_replica_log_dirs;
+mod alter_user_scram_credentials;
 mod api_versions;
 mod consumer_group_describe;
 mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
+mod delete_records;
 mod delete_topics;
+mod describe_client_quotas;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
 mod describe_producers;
+mod describe_quorum;
 mod describe_topic_partitions;
 mod describe_transactions;
+mod describe_user_scram_credentials;
+mod elect_leaders;
 mod end_txn;
 mod fetch;
 mod find_coordinator;
@@ -24,8 +36,10 @@ mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod list_transactions;
 mod metadata;
 mod offset_commit;
@@ -35,6 +49,8 @@ mod offset_for_leader_epoch;
 mod produce;
 mod sync_group;
 mod txn_offset_commit;
+mod unregister_broker;
+mod update_features;
 mod write_txn_markers;
 
 use std::future::Future;
@@ -69,6 +85,7 @@ pub const APIS: &[Api] = &[
     api_versions::API,
     Api::of::<create_topics::CreateTopics>(),
     Api::of::<delete_topics::DeleteTopics>(),
+    Api::of::<delete_records::DeleteRecords>(),
     Api::of::<init_producer_id::InitProducerId>(),
     Api::of::<offset_for_leader_epoch::OffsetForLeaderEpoch>(),
     Api::of::<add_partitions_to_txn::AddPartitionsToTxn>(),
@@ -76,17 +93,34 @@ pub const APIS: &[Api] = &[
     Api::of::<end_txn::EndTxn>(),
     Api::of::<write_txn_markers::WriteTxnMarkers>(),
     Api::of::<txn_offset_commit::TxnOffsetCommit>(),
+    Api::of::<acls::DescribeAcls>(),
+    Api::of::<acls::CreateAcls>(),
+    Api::of::<acls::DeleteAcls>(),
     Api::of::<describe_configs::DescribeConfigs>(),
+    Api::of::<alter_configs::AlterConfigs>(),
+    Api::of::<alter_replica_log_dirs::AlterReplicaLogDirs>(),
+    Api::of::<describe_log_dirs::DescribeLogDirs>(),
     Api::of::<create_partitions::CreatePartitions>(),
     Api::of::<delete_groups::DeleteGroups>(),
+    Api::of::<elect_leaders::ElectLeaders>(),
     Api::of::<incremental_alter_configs::IncrementalAlterConfigs>(),
+    Api::of::<alter_partition_reassignments::AlterPartitionReassignments>(),
+    Api::of::<list_partition_reassignments::ListPartitionReassignments>(),
     Api::of::<offset_delete::OffsetDelete>(),
+    Api::of::<describe_client_quotas::DescribeClientQuotas>(),
+    Api::of::<alter_client_quotas::AlterClientQuotas>(),
+    Api::of::<describe_user_scram_credentials::DescribeUserScramCredentials>(),
+    Api::of::<alter_user_scram_credentials::AlterUserScramCredentials>(),
+    Api::of::<describe_quorum::DescribeQuorum>(),
+    Api::of::<update_features::UpdateFeatures>(),
     Api::of::<describe_cluster::DescribeCluster>(),
     Api::of::<describe_producers::DescribeProducers>(),
+    Api::of::<unregister_broker::UnregisterBroker>(),
     Api::of::<describe_transactions::DescribeTransactions>(),
     Api::of::<list_transactions::ListTransactions>(),
     Api::of::<consumer_group_heartbeat::ConsumerGroupHeartbeat>(),
     Api::of::<consumer_group_describe::ConsumerGroupDescribe>(),
+    Api::of::<list_config_resources::ListConfigResources>(),
     Api::of::<describe_topic_partitions::DescribeTopicPartitions>(),
 ];
 

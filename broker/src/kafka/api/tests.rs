@@ -22,6 +22,8 @@ mod data;
 mod fetch_sessions;
 mod groups;
 mod live_groups;
+mod log_life;
+mod node_cases;
 mod transactions;
 
 /// A node that listens nowhere, and its data.

@@ -1,5 +1,5 @@
 //! Every answer to the requests of tests/golden/kafka-admin is Kafka's own, or a difference that
-//! is named here.
+//! is named here, or for the keys of one node in `node_cases`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -10,7 +10,9 @@ use crate::kafka::codec::Uuid;
 use crate::kafka::codec::messages as wire;
 
 /// Where Duolog answers something else: a piece of the request, the row, our code, and why.
-const DIFFERENCES: &[(&str, &str, i16, &str)] = &[
+pub(super) type Difference = (&'static str, &'static str, i16, &'static str);
+
+const DIFFERENCES: &[Difference] = &[
     (r#"{"name":"e3","#, "e3", 0, "a list is shown as it was read"),
     (r#"{"name":"e9","#, "e9", 40, "there is no tiered storage"),
     (r#"[{"name":""}],"responsePartitionLimit""#, "", 17, "Kafka fails on an empty name"),
@@ -25,7 +27,7 @@ const DIFFERENCES: &[(&str, &str, i16, &str)] = &[
 const OWN_VALUES: &[&str] = &["listeners", "broker.id", "node.id"];
 
 /// One row of an answer: what it is about, its error code, and all of it as text.
-type Rows = BTreeMap<String, (i16, String)>;
+pub(super) type Rows = BTreeMap<String, (i16, String)>;
 
 /// The topic ids that one side has given out.
 #[derive(Default)]
@@ -52,7 +54,7 @@ fn bytes_of_hex(text: &str) -> Bytes {
     (0..text.len()).step_by(2).map(byte).collect::<Vec<_>>().into()
 }
 
-fn put(rows: &mut Rows, key: impl Into<String>, code: i16, what: &impl Debug) {
+pub(super) fn put(rows: &mut Rows, key: impl Into<String>, code: i16, what: &impl Debug) {
     let mut key = key.into();
     while rows.contains_key(&key) {
         key.push('+');
@@ -60,7 +62,7 @@ fn put(rows: &mut Rows, key: impl Into<String>, code: i16, what: &impl Debug) {
     rows.insert(key, (code, format!("{what:?}")));
 }
 
-fn decoded<M: Message>(frame: &Bytes, version: i16) -> M {
+pub(super) fn decoded<M: Message>(frame: &Bytes, version: i16) -> M {
     decode_response(frame, version).expect("a response").1
 }
 
@@ -107,7 +109,7 @@ fn rows_of(api_key: ApiKey, version: i16, frame: &Bytes, ids: &mut Ids) -> Rows 
                 put(&mut rows, key, resource.error_code, &resource);
             }
         }
-        other => panic!("{other:?} has no cases"),
+        other => super::node_cases::rows_of(&mut rows, other, version, frame),
     }
     rows
 }
@@ -176,7 +178,12 @@ fn translated(frame: Bytes, theirs: &Ids, ours: &Ids) -> Bytes {
     frame.expect("a frame").to_bytes().slice(4..)
 }
 
-fn compare(line: &str, theirs: &Rows, ours: &Rows, used: &mut BTreeSet<usize>) -> Vec<String> {
+fn compare(
+    differences: &[Difference],
+    line: &str,
+    (theirs, ours): (&Rows, &Rows),
+    used: &mut BTreeSet<usize>,
+) -> Vec<String> {
     let mut faults = Vec::new();
     let keys: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
     for key in keys {
@@ -184,9 +191,9 @@ fn compare(line: &str, theirs: &Rows, ours: &Rows, used: &mut BTreeSet<usize>) -
         if wanted == found {
             continue;
         }
-        let resource = |at: usize| key.starts_with(&format!("{}/", DIFFERENCES[at].1));
-        let named = (0..DIFFERENCES.len()).find(|at| {
-            let (piece, row, code, _) = DIFFERENCES[*at];
+        let resource = |at: usize| key.starts_with(&format!("{}/", differences[at].1));
+        let named = (0..differences.len()).find(|at| {
+            let (piece, row, code, _) = differences[*at];
             let same = row == key && found.is_some_and(|(found, _)| *found == code);
             // The entries of a resource that is refused.
             let missing = found.is_none() && ours.get(row).is_some_and(|(found, _)| *found == code);
@@ -204,10 +211,10 @@ fn compare(line: &str, theirs: &Rows, ours: &Rows, used: &mut BTreeSet<usize>) -
     faults
 }
 
-#[tokio::test]
-async fn administration_answers_as_kafka_does() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/kafka-admin/cases.txt");
-    let text = std::fs::read_to_string(file).expect("the cases");
+/// Sends the requests of a file of tests/golden/kafka-admin to a fresh node and compares the answers.
+pub(super) async fn check(file: &str, differences: &[Difference], cases_min: usize) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/kafka-admin");
+    let text = std::fs::read_to_string(folder.join(file)).expect("the cases");
     let served = Served::start(&[]).await;
     let (mut our_ids, mut their_ids) = (Ids::default(), Ids::default());
     let (mut faults, mut used, mut cases) = (Vec::new(), BTreeSet::new(), 0);
@@ -226,12 +233,17 @@ async fn administration_answers_as_kafka_does() {
         let version = header.api_version;
         let theirs = rows_of(api_key, version, &bytes_of_hex(answered), &mut their_ids);
         let ours = rows_of(api_key, version, &answer, &mut our_ids);
-        faults.extend(compare(line, &theirs, &ours, &mut used));
+        faults.extend(compare(differences, line, (&theirs, &ours), &mut used));
         cases += 1;
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
-    assert!(cases > 100, "{cases} cases");
+    assert!(cases > cases_min, "{cases} cases");
     let unused: Vec<_> =
-        (0..DIFFERENCES.len()).filter(|at| !used.contains(at)).map(|at| DIFFERENCES[at]).collect();
+        (0..differences.len()).filter(|at| !used.contains(at)).map(|at| differences[at]).collect();
     assert!(unused.is_empty(), "no difference any more: {unused:?}");
+}
+
+#[tokio::test]
+async fn administration_answers_as_kafka_does() {
+    check("cases.txt", DIFFERENCES, 100).await;
 }

@@ -1,0 +1,154 @@
+//! The stock tools that administer a cluster, against its only node, and the import of a folder.
+
+use std::io::Write as _;
+
+use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::stock::{kafka_tool, turn};
+
+fn tool(node: &Node, name: &str, arguments: &[&str]) -> String {
+    let address = node.kafka();
+    let all = [&["--bootstrap-server", address.as_str()][..], arguments].concat();
+    let output = kafka_tool(name, &all, "").expect("the tool runs");
+    output.success().unwrap_or_else(|error| panic!("{name} {arguments:?}: {error}"))
+}
+
+#[track_caller]
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part} in:\n{text}");
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(text.as_bytes()).expect("written");
+    file
+}
+
+#[test]
+fn records_are_deleted_and_log_directories_described() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = Launch::new(folder.path()).expect("ports");
+    let node = launch.start().expect("a node");
+    tool(&node, "kafka-topics", &["--create", "--topic", "t", "--partitions", "2"]);
+    let address = node.kafka();
+    let produce = ["--bootstrap-server", address.as_str(), "--topic", "t"];
+    let lines: String = (0..100).map(|number| format!("{number}\n")).collect();
+    let output = kafka_tool("kafka-console-producer", &produce, &lines).expect("the tool runs");
+    output.success().expect("produced");
+    let ends = tool(&node, "kafka-get-offsets", &["--topic", "t"]);
+    let end = |partition: i32| -> i64 {
+        let prefix = format!("t:{partition}:");
+        let line = ends.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.and_then(|end| end.parse().ok()).expect("an end")
+    };
+    let offsets = file(
+        r#"{"version":1,"partitions":[{"topic":"t","partition":0,"offset":-1},
+            {"topic":"t","partition":1,"offset":0}]}"#,
+    );
+    let path = offsets.path().display().to_string();
+    let deleted = tool(&node, "kafka-delete-records", &["--offset-json-file", &path]);
+    has(&deleted, &format!("partition: t-0\tlow_watermark: {}", end(0)));
+    has(&deleted, "partition: t-1\tlow_watermark: 0");
+    let starts = tool(&node, "kafka-get-offsets", &["--topic", "t", "--time", "-2"]);
+    has(&starts, &format!("t:0:{}", end(0)));
+    let described = tool(&node, "kafka-log-dirs", &["--describe", "--topic-list", "t"]);
+    has(&described, &format!("\"logDir\":\"{}\"", launch.data_dir().display()));
+    has(&described, "\"partition\":\"t-0\"");
+    assert!(node.stop().expect("the node stops").success());
+    let node = launch.start().expect("a node");
+    let starts = tool(&node, "kafka-get-offsets", &["--topic", "t", "--time", "-2"]);
+    has(&starts, &format!("t:0:{}", end(0)));
+}
+
+#[test]
+fn leaders_replicas_quorum_and_features() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
+    tool(&node, "kafka-topics", &["--create", "--topic", "t", "--partitions", "2"]);
+    let elected = tool(
+        &node,
+        "kafka-leader-election",
+        &["--election-type", "preferred", "--topic", "t", "--partition", "0"],
+    );
+    has(&elected, "Valid replica already elected for partitions t-0");
+    tool(
+        &node,
+        "kafka-leader-election",
+        &["--election-type", "preferred", "--all-topic-partitions"],
+    );
+    let plan = file(r#"{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}"#);
+    let path = plan.path().display().to_string();
+    let execute = ["--reassignment-json-file", &path, "--execute"];
+    has(&tool(&node, "kafka-reassign-partitions", &execute), "Successfully started partition");
+    let verify = ["--reassignment-json-file", &path, "--verify"];
+    let verified = tool(&node, "kafka-reassign-partitions", &verify);
+    has(&verified, "Reassignment of partition t-0 is completed.");
+    let listed = tool(&node, "kafka-reassign-partitions", &["--list"]);
+    has(&listed, "No partition reassignments found.");
+    let status = tool(&node, "kafka-metadata-quorum", &["describe", "--status"]);
+    has(&status, "LeaderId:");
+    has(&status, "MaxFollowerLag:");
+    let replication = tool(&node, "kafka-metadata-quorum", &["describe", "--replication"]);
+    has(&replication, "Leader");
+    tool(&node, "kafka-features", &["describe"]);
+}
+
+#[test]
+fn settings_of_topics_and_of_the_node() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
+    tool(
+        &node,
+        "kafka-topics",
+        &["--create", "--topic", "t", "--config", "cleanup.policy=compact"],
+    );
+    let described = tool(&node, "kafka-configs", &["--describe", "--entity-type", "topics"]);
+    has(&described, "Dynamic configs for topic t are:");
+    has(&described, "cleanup.policy=compact");
+    let set = ["--alter", "--entity-type", "brokers", "--entity-default", "--add-config"];
+    tool(&node, "kafka-configs", &[&set[..], &["log.cleaner.threads=2"]].concat());
+    let default = ["--describe", "--entity-type", "brokers", "--entity-default"];
+    has(&tool(&node, "kafka-configs", &default), "log.cleaner.threads=2");
+    let users = tool(&node, "kafka-configs", &["--describe", "--entity-type", "users"]);
+    assert!(!users.contains("Exception"), "{users}");
+}
+
+/// What one node wrote another takes over, offsets and all.
+#[test]
+fn a_stopped_nodes_topics_are_imported() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    std::fs::create_dir_all(&from).expect("made");
+    std::fs::create_dir_all(&to).expect("made");
+    let source = Launch::new(&from).expect("ports");
+    let node = source.start().expect("a node");
+    tool(&node, "kafka-topics", &["--create", "--topic", "t", "--partitions", "1"]);
+    let address = node.kafka();
+    let produce = ["--bootstrap-server", address.as_str(), "--topic", "t"];
+    kafka_tool("kafka-console-producer", &produce, "a\nb\n")
+        .expect("runs")
+        .success()
+        .expect("done");
+    let refused = import(&source, &to);
+    has(&String::from_utf8_lossy(&refused.stderr), "a broker is running there");
+    assert!(node.stop().expect("the node stops").success());
+    let target = Launch::new(&to).expect("ports");
+    let imported = import(&source, &target.data_dir());
+    assert!(imported.status.success(), "{imported:?}");
+    has(&String::from_utf8_lossy(&imported.stdout), "t: 1 partitions");
+    let node = target.start().expect("a node");
+    has(&tool(&node, "kafka-get-offsets", &["--topic", "t"]), "t:0:2");
+}
+
+fn import(source: &Launch, to: &std::path::Path) -> std::process::Output {
+    std::process::Command::new(duolog_tests::cluster::executable())
+        .arg("import")
+        .arg(source.data_dir())
+        .arg("--data-dir")
+        .arg(to)
+        .output()
+        .expect("it runs")
+}
