@@ -16,6 +16,7 @@ pub mod node;
 pub mod bridge_backend;
 
 pub mod explain;
+pub mod import;
 pub mod serve;
 pub mod server;
 pub mod sim;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use duolog_broker::config::Config;
-use duolog_broker::config::args::{Cli, Command, ServeArgs};
-use duolog_broker::{explain, limits, serve, sim};
+use duolog_broker::config::args::{Cli, Command, ImportArgs, ServeArgs};
+use duolog_broker::{explain, import, limits, serve, sim};
 use tracing_subscriber::EnvFilter;
 
 /// A request makes some thirty small allocations and one of 8 KiB, often freed by another thread. The
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Explain(args)) => printed(explain::run(&args)),
+        Some(Command::Import(args)) => take_over(&args),
         Some(Command::Sim(args)) => sim::run(&args),
         Some(Command::Serve(args)) => run(&args),
         None => run(&cli.serve),
@@ -75,10 +76,22 @@ fn log_filter() -> anyhow::Result<EnvFilter> {
     }
 }
 
-fn run(args: &ServeArgs) -> anyhow::Result<()> {
+/// The configuration by file, environment and flags; what is told goes to standard error.
+fn configured(args: &ServeArgs) -> anyhow::Result<Config> {
     tracing_subscriber::fmt().with_env_filter(log_filter()?).with_writer(std::io::stderr).init();
     let environment = std::env::vars().filter(|(name, _)| name != "DUOLOG_LOG");
-    let config = Config::load(args, environment)?;
+    Ok(Config::load(args, environment)?)
+}
+
+fn take_over(args: &ImportArgs) -> anyhow::Result<()> {
+    let config = configured(&args.serve)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let imported = runtime.block_on(import::run(config, &args.dir))?;
+    printed(import::print(&imported, args.json))
+}
+
+fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    let config = configured(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
         .enable_all()

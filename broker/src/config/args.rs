@@ -21,6 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a node until SIGINT or SIGTERM (the default).
     Serve(ServeArgs),
+    /// Take over the topics of a stopped Kafka broker from its log directory.
+    Import(ImportArgs),
     /// Explain how the two protocols meet.
     Explain(ExplainArgs),
     /// Simulate replicas of a partition and the faults they survive.
@@ -45,6 +47,19 @@ pub struct ServeArgs {
     /// Serve /gates and /events on the HTTP port to loopback clients.
     #[arg(long)]
     pub control: bool,
+}
+
+/// Options of `duolog import`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// The log directory (log.dirs) of the stopped broker; it stays as it is.
+    pub dir: PathBuf,
+    /// Where to, and the settings of the node.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A named set of defaults.
