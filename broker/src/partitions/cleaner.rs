@@ -25,6 +25,7 @@ use super::checkpoints::Checkpoint;
 use super::task::Command;
 use super::{Partition, Partitions};
 use crate::config::values::Values;
+use crate::limits::BLOCKING_THREADS_MAX;
 use crate::node::Node;
 use crate::random;
 
@@ -73,6 +74,8 @@ impl Settings {
     /// A value that cannot be read is what it is by default.
     fn of(values: &Values) -> Self {
         let threads: usize = values.parse("log.cleaner.threads").unwrap_or(1);
+        // The others are for those that open and close logs.
+        let threads = threads.min(BLOCKING_THREADS_MAX / 2);
         let backoff_ms: u64 = values.parse("log.cleaner.backoff.ms").unwrap_or(15_000);
         let memory_bytes: usize = values.parse("log.cleaner.dedupe.buffer.size").unwrap_or(1 << 27);
         Self {
