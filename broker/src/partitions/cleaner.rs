@@ -132,7 +132,7 @@ async fn clean_dirtiest(node: &Node, settings: Settings, throttle: &Arc<Throttle
                 settings,
             },
         };
-        cleaners.spawn_blocking(move || cleaner.clean(plan));
+        cleaners.spawn(cleaner.clean(plan));
     }
     let outcomes = cleaners.join_all().await;
     outcomes.into_iter().filter(|progress| *progress == Progress::Made).count()
@@ -154,10 +154,10 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn clean(mut self, plan: CompactionPlan) -> Progress {
+    async fn clean(self, plan: CompactionPlan) -> Progress {
         let started = Instant::now();
         let (first_dirty, _) = plan.dirty_range();
-        match self.compact(plan) {
+        match self.compact(plan).await {
             Ok((end, stats)) => {
                 self.tell(end, stats, started);
                 if end > first_dirty { Progress::Made } else { Progress::None }
@@ -170,11 +170,15 @@ impl Cleaner {
         }
     }
 
-    fn compact(&mut self, plan: CompactionPlan) -> Result<(i64, CompactionStats), CompactionError> {
-        let partition = self.partition.clone();
+    /// Reads and writes on threads that may block, and lets the owner put what was written in place.
+    async fn compact(
+        &self,
+        plan: CompactionPlan,
+    ) -> Result<(i64, CompactionStats), CompactionError> {
+        let partition = &self.partition;
         if partition.cleaned_to().is_none() {
             // From now on a gap in this log is no sign of a loss.
-            self.checkpoint(plan.dirty_range().0)?;
+            self.checkpoint(plan.dirty_range().0).await?;
         }
         let seed = random::bytes::<8>().map(u64::from_be_bytes).unwrap_or_default();
         let memory = MapMemory {
@@ -182,10 +186,14 @@ impl Cleaner {
             load_factor: self.settings.load_factor,
             seed,
         };
-        let mut run = Compaction::start(plan, memory, &mut self.pace)?;
-        while let Some(group) = run.next_group(&mut self.pace)? {
-            let installed = partition.shared.runtime.block_on(partition.install(group));
-            match installed {
+        let mut pace = self.pace.clone();
+        let mut run = blocking(move || Compaction::start(plan, memory, &mut pace)).await??;
+        loop {
+            let mut pace = self.pace.clone();
+            let (group, back) = blocking(move || (run.next_group(&mut pace), run)).await?;
+            run = back;
+            let Some(group) = group? else { break };
+            match partition.install(group).await {
                 Ok(Installed::Yes) => {}
                 // Something else has changed the log: it is looked at again.
                 Ok(Installed::Superseded) => return Err(CompactionError::Stopped),
@@ -193,20 +201,20 @@ impl Cleaner {
                 Err(_) => return Err(CompactionError::Stopped),
             }
         }
-        // Without the new segments the checkpoint would lie about the old ones.
-        let synced = partition.shared.data_dir.disk().sync_dir(&partition.dir());
-        synced.map_err(LogError::from)?;
-        self.checkpoint(run.end_offset())?;
+        self.checkpoint(run.end_offset()).await?;
         Ok((run.end_offset(), run.stats()))
     }
 
     /// Takes note, on disk too, of how far the log is compacted.
-    fn checkpoint(&self, offset: i64) -> Result<(), LogError> {
-        let write = || -> DiskResult<()> {
-            self.partition.cleaned_to.store(offset, Ordering::Release);
-            Checkpoint::Cleaned.write(&self.partitions)
+    async fn checkpoint(&self, offset: i64) -> Result<(), CompactionError> {
+        let (partition, partitions) = (self.partition.clone(), self.partitions.clone());
+        let write = move || -> DiskResult<()> {
+            // Without the new segments the checkpoint would lie about the old ones.
+            partition.shared.data_dir.disk().sync_dir(&partition.dir())?;
+            partition.cleaned_to.store(offset, Ordering::Release);
+            Checkpoint::Cleaned.write(&partitions)
         };
-        Ok(write()?)
+        Ok(blocking(write).await?.map_err(LogError::from)?)
     }
 
     fn tell(&self, end: i64, stats: CompactionStats, started: Instant) {
@@ -241,6 +249,13 @@ impl Cleaner {
     }
 }
 
+/// Runs `work` on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CompactionError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| CompactionError::Stopped)
+}
+
 /// What all cleaners together have read and written.
 #[derive(Debug, Default)]
 struct Throttle(Mutex<Option<Budget>>);
@@ -265,6 +280,7 @@ impl Throttle {
 }
 
 /// A run at the pace that the settings allow, until the node stops.
+#[derive(Clone)]
 struct Throttled {
     throttle: Arc<Throttle>,
     stopping: CancellationToken,

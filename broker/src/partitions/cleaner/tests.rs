@@ -37,7 +37,7 @@ fn content(partition: &Partition) -> Vec<(i64, String)> {
         }
         next = read.next_offset;
         for (_, bytes) in read.pieces.into_iter().flat_map(SharedBatches::new).map(Result::unwrap) {
-            let decoded = DecodedBatch::decode(&bytes, &mut decompressor, 1 << 20).expect("whole");
+            let decoded = DecodedBatch::decode(&bytes, &mut decompressor, 8 << 20).expect("whole");
             found.extend(decoded.iter().map(|record| {
                 let value = record.value.unwrap_or_default().to_vec();
                 (record.offset, String::from_utf8(value).expect("text"))
