@@ -157,7 +157,7 @@ async fn begin(
     let validated = check(context, &records, rules(&topic.config, context.version)).await?;
     let records = match topic.config.compression {
         Some(compression) if validated.header.compression() != Ok(compression) => {
-            recompressed(context, topic, &records, compression)?
+            recompressed(context, topic, &records, compression).await?
         }
         _ => records,
     };
@@ -215,18 +215,17 @@ fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
 }
 
 /// The batch with the topic's codec. Errors: it has grown too large.
-fn recompressed(
+async fn recompressed(
     context: &Context,
     topic: &Topic,
     records: &Bytes,
     compression: Compression,
 ) -> Result<Bytes, Refused> {
-    let decompressors = &context.node.decompressors;
-    let stored = decompressors.with(|decompressor| {
-        let mut compressor = Compressor::new();
-        recompress(records, compression, DECOMPRESSED_BYTES_MAX, decompressor, &mut compressor)
+    let shared = records.clone();
+    let stored = context.node.batches.read(records, move |decompressor, limit| {
+        recompress(&shared, compression, limit, decompressor, &mut Compressor::new())
     });
-    let stored = stored.map_err(|error| Refused::records(&error))?;
+    let stored = stored.await.map_err(|error| Refused::records(&error))?;
     let (size, maximum) = (stored.len(), topic.config.max_message_bytes);
     let maximum = usize::try_from(maximum).unwrap_or_default();
     if size > maximum {
