@@ -239,7 +239,7 @@ fn a_real_brokers_folder_is_served_with_its_groups() {
         assert!(image.topic("__consumer_offsets").expect("it").internal);
         drop(image);
         node.coordinators.prepare("readers").await.expect("a coordinator");
-        let asked = OffsetFetch { group: "readers".into(), topics: None };
+        let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
         let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
         let all = positions.iter().flat_map(|topic| &topic.partitions);
         assert_eq!(all.map(|partition| partition.offset).sum::<i64>(), 15, "{positions:?}");
