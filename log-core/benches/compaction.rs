@@ -1,6 +1,12 @@
 //! What compaction costs: MB of log and thousand records a second on one core, files included.
 //! Run with `cargo bench -p duolog-log-core --bench compaction`.
 
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a program of its own: it reads the clock, and ends when something fails"
+)]
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -44,8 +50,9 @@ fn fill(log: &mut Log, compression: Compression, keys: u32) {
         }
         let bytes = builder.finish(&mut compressor).expect("records");
         let batch = AppendBatch { bytes, origin: AppendOrigin::Client };
-        let answers = log.append_as_leader(vec![batch], LeaderEpoch(0), 0);
-        answers.into_iter().for_each(|answer| drop(answer.expect("appended")));
+        for answer in log.append_as_leader(vec![batch], LeaderEpoch(0), 0) {
+            answer.expect("appended");
+        }
     }
     log.roll(0).expect("rolled");
     log.flush(0).expect("flushed");

@@ -49,7 +49,7 @@ impl Recovery {
             let is_proven = |next: &&Arc<Segment>| {
                 !self.may_have_gaps() && next.base_offset > self.hint.proven_end
             };
-            if next.is_none() || next.as_ref().is_some_and(|next| is_proven(next)) {
+            if next.is_none() || next.as_ref().is_some_and(is_proven) {
                 self.ended_early(segment, &mut scanned.heads, scanned.size)?;
             }
             let torn = segment.size() - scanned.size;
