@@ -9,6 +9,7 @@ use duolog_log_core::storage::disk::Disk;
 use super::*;
 use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
 use crate::kafka::codec::messages::{FetchRequest, FetchResponse};
+use crate::testing::rocketmq::RemotingClient;
 use crate::testing::served::Client;
 
 const LOG: &str = "00000000000000000000.log";
@@ -187,6 +188,54 @@ async fn at_an_unreadable_batch_readers_are_told_and_go_on_behind_it() {
     assert_eq!(pull(&node, 6).await.1, Some(10));
     assert_eq!(client.produce(TOPIC, 1, batch(&["next"])).await, (0, 10));
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_both_protocols_pass_a_missing_segment() {
+    for is_clean in [true, false] {
+        let node = TestNode::start(&[]).await;
+        node.create_topic(TOPIC, &[]).await;
+        let mut client = node.connect().await;
+        for number in 0..8 {
+            client.produce(TOPIC, 1, batch(&[&text(number)])).await;
+            if number % 2 == 1 {
+                node.partition(TOPIC, 0).roll().await.expect("a new segment");
+            }
+        }
+        let disk = node.stop().await;
+        disk.remove(&path("t-0").join("00000000000000000002.log")).expect("removed");
+        if !is_clean {
+            disk.remove(&path(".kafka_cleanshutdown")).expect("removed");
+        }
+        let node = TestNode::start_on(disk, &[]).await;
+        let (mut next, mut pulls) = (0, 0);
+        while next < 8 {
+            let (code, beyond, _) = pull(&node, next).await;
+            let beyond = beyond.expect("where to go on");
+            assert!([0, 20].contains(&code) && beyond > next, "{next}: {code} {beyond}");
+            (next, pulls) = (beyond, pulls + 1);
+            assert!(pulls <= 8, "it goes on and on");
+        }
+        let mut client = node.connect().await;
+        for offset in 0..8 {
+            let (code, bytes) = fetch(&mut client, TOPIC, offset).await;
+            assert!(code == 0 && bytes > 0, "{offset}");
+        }
+        // A group that stands in the gap has read all there is before it.
+        let readers = RemotingClient::new(&node.rocketmq());
+        let position = [
+            ("consumerGroup", "readers"),
+            ("topic", TOPIC),
+            ("queueId", "0"),
+            ("commitOffset", "3"),
+        ];
+        assert_eq!(readers.call(15, &position, b"").await.code, 0);
+        for code in [202, 208] {
+            assert_eq!(readers.call(code, &position[..2], b"").await.code, 0, "{code}");
+        }
+        assert_eq!(client.produce(TOPIC, 1, batch(&["next"])).await, (0, 8));
+        node.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
