@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use duolog_coordinator::group::response::{DescribedConsumer, DescribedConsumerGroup};
-use duolog_log_core::ids::TopicId;
+use duolog_coordinator::record::consumer::Assignment as Partitions;
 
 use super::{Context, Handler};
 use crate::controller::image::Image;
@@ -81,10 +81,6 @@ fn answer(image: &Image, group_id: Str, described: DescribedConsumerGroup) -> De
 
 fn answer_member(image: &Image, described: &DescribedConsumer) -> Member {
     let (metadata, current) = (&described.member.metadata, &described.member.current);
-    let assigned = current.assigned.iter();
-    let assigned = assigned.map(|(topic, of)| (*topic, of.keys().copied().collect()));
-    let target = described.target.iter();
-    let target = target.map(|(topic, of)| (*topic, of.iter().copied().collect()));
     Member {
         member_id: described.id.clone(),
         instance_id: metadata.instance.clone(),
@@ -94,16 +90,17 @@ fn answer_member(image: &Image, described: &DescribedConsumer) -> Member {
         client_host: metadata.client_host.clone(),
         subscribed_topic_names: metadata.topics.iter().cloned().collect(),
         subscribed_topic_regex: Some(metadata.regex.clone()),
-        assignment: assignment(image, assigned),
-        target_assignment: assignment(image, target),
+        assignment: assignment(image, &described.member.owned()),
+        target_assignment: assignment(image, &described.target),
         member_type: if described.member.is_classic() { CLASSIC } else { CONSUMER },
     }
 }
 
 /// Topics that are gone have no name to be told by.
-fn assignment(image: &Image, topics: impl Iterator<Item = (TopicId, Vec<i32>)>) -> Assignment {
-    let named = topics.filter_map(|(topic_id, partitions)| {
+fn assignment(image: &Image, topics: &Partitions) -> Assignment {
+    let named = topics.iter().filter_map(|(&topic_id, of)| {
         let topic_name = Arc::clone(&image.topic_by_id(topic_id)?.name);
+        let partitions = of.iter().copied().collect();
         Some(TopicPartitions { topic_id, topic_name, partitions })
     });
     Assignment { topic_partitions: named.collect() }

@@ -71,9 +71,10 @@ async fn wanted(
 ) -> Vec<MetadataResponseTopic> {
     let mut topics = Vec::with_capacity(wanted.len());
     for topic in wanted {
+        // Who asks by id may leave the name empty instead of null, as the Java client does.
         topics.push(match topic.name {
-            Some(name) => by_name(context, name, may_create).await,
-            None => by_id(context, topic.topic_id),
+            Some(name) if topic.topic_id == Uuid::ZERO => by_name(context, name, may_create).await,
+            _ => by_id(context, topic.topic_id),
         });
     }
     topics

@@ -12,6 +12,9 @@ use crate::record::consumer::{
     OwnedPartitions, ResolvedRegex, TargetEpochValue,
 };
 
+/// Epoch of a new group and of its targets, of which no record is written.
+const FIRST_EPOCH: i32 = 1;
+
 /// A member: who it is and what it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConsumerMember {
@@ -42,6 +45,16 @@ impl ConsumerMember {
         })
     }
 
+    /// All that it owns, also what it has to give up: what ConsumerGroupDescribe tells.
+    #[must_use]
+    pub fn owned(&self) -> Assignment {
+        let mut all = Assignment::new();
+        for (topic, of) in self.current.assigned.iter().chain(&self.current.revoking) {
+            all.entry(*topic).or_default().extend(of.keys());
+        }
+        all
+    }
+
     /// The epoch in which it got a partition that it owns.
     #[must_use]
     pub fn assignment_epoch(&self, topic: TopicId, partition: i32) -> Option<i32> {
@@ -52,9 +65,9 @@ impl ConsumerMember {
 
 /// A consumer group as the log has it. Changed by [`Self::apply`] and nothing else. Members are
 /// shared, so that a decision can try its records on a copy.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerImage {
-    /// The group's epoch; 0 for one that is just being made.
+    /// The group's epoch; 1 until a record says more.
     pub epoch: EpochValue,
     /// For which epoch the targets are.
     pub target_epoch: TargetEpochValue,
@@ -64,6 +77,19 @@ pub struct ConsumerImage {
     pub targets: BTreeMap<MemberId, Arc<Assignment>>,
     /// What each regular expression means.
     pub regexes: BTreeMap<Arc<str>, Arc<ResolvedRegex>>,
+}
+
+impl Default for ConsumerImage {
+    /// A group that has had no subscription yet.
+    fn default() -> Self {
+        Self {
+            epoch: EpochValue { epoch: FIRST_EPOCH, metadata_hash: 0 },
+            target_epoch: TargetEpochValue { epoch: FIRST_EPOCH, assigned_ms: 0 },
+            members: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            regexes: BTreeMap::new(),
+        }
+    }
 }
 
 impl ConsumerImage {
@@ -79,7 +105,9 @@ impl ConsumerImage {
             ConsumerFact::Member(id, None) => {
                 self.members.remove(&id);
             }
-            ConsumerFact::TargetEpoch(value) => self.target_epoch = value.unwrap_or_default(),
+            ConsumerFact::TargetEpoch(value) => {
+                self.target_epoch = value.unwrap_or(Self::default().target_epoch);
+            }
             ConsumerFact::Target(id, Some(target)) => {
                 self.targets.insert(id, Arc::new(target));
             }

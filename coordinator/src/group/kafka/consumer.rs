@@ -164,12 +164,9 @@ impl Live {
             subscription::drop_regex(draft, &before.regex);
             subscription::resolve(draft, is_news, cx)?;
         }
-        if is_news || wish == Wish::Changed || draft.epoch.epoch == 0 {
+        if is_news || wish == Wish::Changed {
             let metadata_hash = subscription::hash(draft, cx);
-            let grows = wish == Wish::Changed
-                || draft.epoch.epoch == 0
-                || metadata_hash != draft.epoch.metadata_hash;
-            if grows {
+            if wish == Wish::Changed || metadata_hash != draft.epoch.metadata_hash {
                 grow(draft, metadata_hash);
             }
             self.seen = Some(cx.known.version);

@@ -85,18 +85,18 @@ fn commit(version: i16, member: &str, epoch: i32) -> OffsetCommitRequest {
 fn a_member_joins_hears_of_new_partitions_and_leaves() {
     let (bench, topic) = bench();
     let told: ConsumerGroupHeartbeatResponse = bench.call(0, &join("", &["t", "later"]));
-    assert_eq!((told.error_code, told.member_epoch, told.heartbeat_interval_ms), (0, 1, 5000));
+    assert_eq!((told.error_code, told.member_epoch, told.heartbeat_interval_ms), (0, 2, 5000));
     assert_eq!(assigned(&told), Some(vec![(topic, vec![0, 1, 2])]));
     let member = told.member_id.expect("made by the server");
-    assert_eq!(assigned(&beat(&bench, &member, 1)), None, "nothing new");
+    assert_eq!(assigned(&beat(&bench, &member, 2)), None, "nothing new");
     let later = create(&bench, "later", 1);
     let told = bench.until("the second assignment", |bench| {
-        let told = beat(bench, &member, 1);
+        let told = beat(bench, &member, 2);
         assigned(&told).map(|topics| (told.error_code, told.member_epoch, topics))
     });
     let mut expected = vec![(later, vec![0]), (topic, vec![0, 1, 2])];
     expected.sort();
-    assert_eq!(told, (0, 2, expected));
+    assert_eq!(told, (0, 3, expected));
 
     let asked = ConsumerGroupDescribeRequest {
         group_ids: vec!["g".into(), "x".into(), "".into()],
@@ -108,9 +108,9 @@ fn a_member_joins_hears_of_new_partitions_and_leaves() {
         (group.error_code, &*group.group_state, &*group.assignor_name),
         (0, "Stable", "uniform")
     );
-    assert_eq!((group.group_epoch, group.assignment_epoch, group.members.len()), (2, 2, 1));
+    assert_eq!((group.group_epoch, group.assignment_epoch, group.members.len()), (3, 3, 1));
     let one = &group.members[0];
-    assert_eq!((one.member_epoch, one.member_type, &*one.client_host), (2, 1, "/127.0.0.1"));
+    assert_eq!((one.member_epoch, one.member_type, &*one.client_host), (3, 1, "/127.0.0.1"));
     let names: Vec<&str> = one.subscribed_topic_names.iter().map(|name| &**name).collect();
     assert_eq!(names, ["later", "t"]);
     assert_eq!(one.assignment.topic_partitions.len(), 2);
@@ -121,7 +121,7 @@ fn a_member_joins_hears_of_new_partitions_and_leaves() {
 
     let left = beat(&bench, &member, -1);
     assert_eq!((left.error_code, left.member_epoch), (0, -1));
-    let gone = beat(&bench, &member, 2);
+    let gone = beat(&bench, &member, 3);
     assert_eq!(gone.error_code, ErrorCode::UnknownMemberId.code());
 }
 
@@ -158,10 +158,10 @@ fn b57_refusals_say_why() {
         let answer: OffsetCommitResponse = bench.call(version, &commit(version, member, epoch));
         answer.topics[0].partitions[0].error_code
     };
-    assert_eq!(committed(9, "a", 1), 0);
-    assert_eq!(committed(8, "a", 1), ErrorCode::UnsupportedVersion.code());
-    assert_eq!(committed(9, "a", 2), ErrorCode::StaleMemberEpoch.code());
-    assert_eq!(committed(9, "b", 1), ErrorCode::UnknownMemberId.code());
+    assert_eq!(committed(9, "a", 2), 0);
+    assert_eq!(committed(8, "a", 2), ErrorCode::UnsupportedVersion.code());
+    assert_eq!(committed(9, "a", 3), ErrorCode::StaleMemberEpoch.code());
+    assert_eq!(committed(9, "b", 2), ErrorCode::UnknownMemberId.code());
     let fetched = |member: Option<&str>, epoch| {
         let group = OffsetFetchRequestGroup {
             group_id: "g".into(),
@@ -173,7 +173,7 @@ fn b57_refusals_say_why() {
         let answer: OffsetFetchResponse = bench.call(9, &request);
         (answer.groups[0].error_code, answer.groups[0].topics.len())
     };
-    assert_eq!(fetched(Some("a"), 1), (0, 1));
+    assert_eq!(fetched(Some("a"), 2), (0, 1));
     assert_eq!(fetched(None, -1), (0, 1), "an administrator");
     assert_eq!(fetched(Some("a"), 0), (ErrorCode::StaleMemberEpoch.code(), 0));
 }
@@ -198,7 +198,7 @@ fn positions_on_topics_that_nobody_subscribes_to_can_be_deleted() {
     };
     assert_eq!(delete("g", &[("t", &[0])]), (ErrorCode::GroupIdNotFound.code(), Vec::new()));
     let _: ConsumerGroupHeartbeatResponse = bench.call(1, &join("a", &["t"]));
-    let _: OffsetCommitResponse = bench.call(9, &commit(9, "a", 1));
+    let _: OffsetCommitResponse = bench.call(9, &commit(9, "a", 2));
     let answer = delete("g", &[("t", &[0, 1]), ("u", &[0]), ("gone", &[3])]);
     assert_eq!(
         answer,

@@ -1,7 +1,7 @@
 //! Produce, Fetch, ListOffsets and groups, through a connection to a whole node.
 
 use duolog_log_core::gate::{GateAction, GatePoint};
-use duolog_log_core::ids::{ProducerEpoch, ProducerId};
+use duolog_log_core::ids::{ProducerEpoch, ProducerId, TopicId};
 use duolog_log_core::record::batch::{BatchHeader, SharedBatches};
 use duolog_log_core::record::{
     BatchBuilder, BatchKind, BatchParams, Compression, Compressor, NewRecord, ProducerSequence,
@@ -341,6 +341,20 @@ async fn metadata_creates_what_it_may() {
     assert_eq!((all.topics.len(), all.brokers.len()), (1, 1));
     assert_eq!(all.brokers[0].port, i32::from(node.kafka.port()));
     assert_eq!(all.cluster_id, Some(node.node.cluster_id()));
+    // By id, with the name null or, as the Java client leaves it, empty.
+    let topic_id = all.topics[0].topic_id;
+    for (name, topic_id, code, partitions) in [
+        (None, topic_id, 0, 3),
+        (Some("".into()), topic_id, 0, 3),
+        (None, TopicId([9; 16]), 100, 0),
+    ] {
+        let topics = Some(vec![MetadataRequestTopic { name, topic_id }]);
+        let request = MetadataRequest { topics, ..MetadataRequest::default() };
+        let response: MetadataResponse = client.call(12, &request).await;
+        let topic = &response.topics[0];
+        assert_eq!((topic.error_code, topic.partitions.len()), (code, partitions));
+        assert_eq!(topic.topic_id, topic_id);
+    }
     node.stop().await;
 }
 

@@ -54,7 +54,7 @@ fn kinds(bench: &Bench, from: usize) -> Vec<String> {
 fn the_first_member_gets_all_and_everything_is_recorded() {
     let mut bench = bench();
     let told = bench.consume(consumer_join("a", &["t"])).expect("a member");
-    assert_eq!((&*told.member, told.epoch, told.heartbeat_interval_ms), ("a", 1, 5_000));
+    assert_eq!((&*told.member, told.epoch, told.heartbeat_interval_ms), ("a", 2, 5_000));
     assert_eq!(show_assignment(&told.assignment.expect("told")), "t:0,1,2");
     assert_eq!(state(&mut bench), GroupState::Stable);
     assert_eq!(bench.listed(&[], &["Consumer"]), ["g Stable \"consumer\""]);
@@ -62,36 +62,36 @@ fn the_first_member_gets_all_and_everything_is_recorded() {
     let all = ["member a", "epoch", "target a", "target epoch", "current a"];
     assert_eq!(kinds(&bench, 0), all);
     // Nothing new: nothing is told, nothing recorded.
-    assert_eq!(bench.told(consumer_beat("a", 1)), (1, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "-".to_owned()));
     assert_eq!(bench.log.len(), all.len());
     // A full heartbeat is told all.
     let full = ConsumerGroupHeartbeat {
         owned: owning("t", &[0, 1, 2]),
-        epoch: 1,
+        epoch: 2,
         ..consumer_join("a", &["t"])
     };
-    assert_eq!(bench.told(full), (1, "t:0,1,2".to_owned()));
+    assert_eq!(bench.told(full), (2, "t:0,1,2".to_owned()));
 }
 
 #[test]
 fn a_partition_is_given_up_before_somebody_else_gets_it() {
     let mut bench = bench();
     bench.told(consumer_join("a", &["t"]));
-    assert_eq!(bench.told(consumer_join("b", &["t"])), (2, String::new()), "still a's");
+    assert_eq!(bench.told(consumer_join("b", &["t"])), (3, String::new()), "still a's");
     assert_eq!(state(&mut bench), GroupState::Reconciling);
-    assert_eq!(bench.told(consumer_beat("a", 1)), (1, "t:0,1".to_owned()), "to give up 2");
-    assert_eq!(bench.told(consumer_beat("b", 2)), (2, "-".to_owned()));
-    let still = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1, 2]), ..consumer_beat("a", 1) };
-    assert_eq!(bench.told(still), (1, "-".to_owned()), "not given up yet");
-    let given_up = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1]), ..consumer_beat("a", 1) };
-    assert_eq!(bench.told(given_up), (2, "-".to_owned()));
-    assert_eq!(bench.told(consumer_beat("b", 2)), (2, "t:2".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "t:0,1".to_owned()), "to give up 2");
+    assert_eq!(bench.told(consumer_beat("b", 3)), (3, "-".to_owned()));
+    let still = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1, 2]), ..consumer_beat("a", 2) };
+    assert_eq!(bench.told(still), (2, "-".to_owned()), "not given up yet");
+    let given_up = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1]), ..consumer_beat("a", 2) };
+    assert_eq!(bench.told(given_up), (3, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("b", 3)), (3, "t:2".to_owned()));
     assert_eq!(state(&mut bench), GroupState::Stable);
     let described = bench.consumers("g");
-    assert_eq!((described.epoch, described.target_epoch, &*described.assignor), (2, 2, "uniform"));
+    assert_eq!((described.epoch, described.target_epoch, &*described.assignor), (3, 3, "uniform"));
     let of = |at: usize| &described.members[at].member.current;
-    assert_eq!(of(0).assigned[&topic_id("t")], [(0, 1), (1, 1)].into());
-    assert_eq!(of(1).assigned[&topic_id("t")], [(2, 2)].into(), "got in epoch 2");
+    assert_eq!(of(0).assigned[&topic_id("t")], [(0, 2), (1, 2)].into());
+    assert_eq!(of(1).assigned[&topic_id("t")], [(2, 3)].into(), "got in epoch 3");
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn a_member_that_leaves_or_falls_silent_gives_all_to_the_others() {
     bench.told(consumer_join("a", &["t"]));
     bench.told(consumer_join("b", &["t"]));
     bench.pass(40_000);
-    bench.told(consumer_beat("b", 4));
+    bench.told(consumer_beat("b", 5));
     bench.pass(44_999);
     assert_eq!(state(&mut bench), GroupState::Assigning, "a was silent for 45 s");
-    assert_eq!(bench.told(consumer_beat("b", 4)), (5, "t:0,1,2".to_owned()));
+    assert_eq!(bench.told(consumer_beat("b", 5)), (6, "t:0,1,2".to_owned()));
     bench.pass(45_000);
     assert_eq!(state(&mut bench), GroupState::Empty);
     bench.pass(7 * 86_400_000);
@@ -125,16 +125,16 @@ fn who_does_not_give_up_in_time_is_out() {
     let mut bench = bench();
     bench.told(consumer_join("a", &["t"]));
     bench.told(consumer_join("b", &["t"]));
-    bench.told(consumer_beat("a", 1));
+    bench.told(consumer_beat("a", 2));
     for _ in 0..2 {
         bench.pass(29_999);
-        bench.told(consumer_beat("a", 1));
-        bench.told(consumer_beat("b", 2));
+        bench.told(consumer_beat("a", 2));
+        bench.told(consumer_beat("b", 3));
     }
     bench.pass(2);
-    let fenced = bench.consume(consumer_beat("a", 1)).expect_err("a minute is over");
+    let fenced = bench.consume(consumer_beat("a", 2)).expect_err("a minute is over");
     assert_eq!(fenced.error, GroupError::UnknownMemberId);
-    assert_eq!(bench.told(consumer_beat("b", 2)), (3, "t:0,1,2".to_owned()));
+    assert_eq!(bench.told(consumer_beat("b", 3)), (4, "t:0,1,2".to_owned()));
 }
 
 #[test]
@@ -143,15 +143,15 @@ fn targets_are_computed_no_more_often_than_the_assignment_interval_says() {
     bench.topics(&[("t", 3)]);
     assert_eq!(
         bench.told(consumer_join("a", &["t"])),
-        (1, "t:0,1,2".to_owned()),
+        (2, "t:0,1,2".to_owned()),
         "the first at once"
     );
-    assert_eq!(bench.told(consumer_join("b", &["t"])), (1, String::new()), "the first target");
+    assert_eq!(bench.told(consumer_join("b", &["t"])), (2, String::new()), "the first target");
     assert_eq!(state(&mut bench), GroupState::Assigning);
     bench.pass(999);
-    assert_eq!(bench.told(consumer_beat("a", 1)), (1, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "-".to_owned()));
     bench.pass(1);
-    assert_eq!(bench.told(consumer_beat("a", 1)), (1, "t:0,1".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "t:0,1".to_owned()));
     // A group's own interval counts before the node's.
     let mut topics = TestTopics::of(&[("t", 3)]);
     topics.settings = GroupSettings {
@@ -161,9 +161,9 @@ fn targets_are_computed_no_more_often_than_the_assignment_interval_says() {
     };
     bench.metadata(topics);
     let told = bench.consume(consumer_join("c", &["t"])).expect("a member");
-    assert_eq!((told.epoch, told.heartbeat_interval_ms), (3, 7));
+    assert_eq!((told.epoch, told.heartbeat_interval_ms), (4, 7));
     bench.pass(50);
-    let gone = bench.consume(consumer_beat("c", 3)).expect_err("its session is 50 ms");
+    let gone = bench.consume(consumer_beat("c", 4)).expect_err("its session is 50 ms");
     assert_eq!(gone.error, GroupError::UnknownMemberId);
 }
 
@@ -172,18 +172,18 @@ fn a_restarted_coordinator_goes_on_where_it_was() {
     let mut bench = bench();
     bench.told(consumer_join("a", &["t"]));
     bench.told(consumer_join("b", &["t"]));
-    bench.told(consumer_beat("a", 1));
-    bench.told(consumer_beat("b", 2));
+    bench.told(consumer_beat("a", 2));
+    bench.told(consumer_beat("b", 3));
     let mut config = GroupConfig::default();
     config.consumer.assignment_interval_ms = 0;
     let mut bench = bench.restarted(config);
     bench.topics(&[("t", 3)]);
     let before = bench.log.len();
-    assert_eq!(bench.told(consumer_beat("b", 2)), (2, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("b", 3)), (3, "-".to_owned()));
     assert_eq!(bench.log.len(), before, "nothing has changed");
-    let given_up = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1]), ..consumer_beat("a", 1) };
-    assert_eq!(bench.told(given_up), (2, "-".to_owned()));
-    assert_eq!(bench.told(consumer_beat("b", 2)), (2, "t:2".to_owned()));
+    let given_up = ConsumerGroupHeartbeat { owned: owning("t", &[0, 1]), ..consumer_beat("a", 2) };
+    assert_eq!(bench.told(given_up), (3, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("b", 3)), (3, "t:2".to_owned()));
     bench.pass(45_000);
     assert_eq!(state(&mut bench), GroupState::Empty, "sessions go on as well");
 }
@@ -200,7 +200,7 @@ fn refused_records_change_nothing() {
     let leave =
         bench.send(Event::ConsumerGroupHeartbeat(Box::new(consumer_beat("a", LEAVE_EPOCH))));
     assert_eq!(bench.answer(leave), Err(GroupError::NotCoordinator));
-    assert_eq!(bench.told(consumer_beat("a", 1)), (1, "-".to_owned()), "still a member");
+    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "-".to_owned()), "still a member");
     bench.pass(45_000);
     assert_eq!(state(&mut bench), GroupState::Empty, "with a session");
 }
@@ -220,7 +220,7 @@ fn tools_see_consumer_groups_as_what_they_are() {
     assert_eq!(bench.described("g").state, GroupState::Dead);
     let delete = || Event::DeleteGroup(DeleteGroup { group: "g".into() });
     assert_eq!(bench.ask(delete()), Err(GroupError::NonEmptyGroup));
-    let mut commit = commit("g", "a", 1, 7);
+    let mut commit = commit("g", "a", 2, 7);
     commit.form = CommitForm::MemberEpoch;
     bench.ask(Event::OffsetCommit(commit)).expect("committed");
     let topics = vec![("t".into(), vec![0]), ("u".into(), vec![0])];
@@ -249,14 +249,14 @@ fn positions_of_a_group_expire_by_topic_and_commit() {
     let mut bench = bench();
     bench.told(consumer_join("a", &["t"]));
     for topic in ["t", "u"] {
-        let mut commit = commit("g", "a", 1, 7);
+        let mut commit = commit("g", "a", 2, 7);
         commit.form = CommitForm::MemberEpoch;
         commit.topics[0].topic = topic.into();
         bench.ask(Event::OffsetCommit(commit)).expect("committed");
     }
     for _ in 0..(7 * 24 * 60 + 20) * 2 {
         bench.pass(30_000);
-        bench.told(consumer_beat("a", 1));
+        bench.told(consumer_beat("a", 2));
     }
     assert_eq!(bench.positions("g"), ["t-0@7"], "u is not subscribed to");
 }

@@ -94,7 +94,7 @@ fn policies_and_foreign_groups_keep_a_group_as_it_is() {
     assert_eq!(refusal.text, "Group g is not a consumer group.");
     assert_eq!(bench.heartbeat(&old, 1), Ok(Response::Heartbeat), "nothing has changed");
     bench.ask(leave(&[(&old, "")])).expect("left");
-    assert_eq!(bench.told(consumer_join("new", &["t"])).0, 1, "an empty group may always");
+    assert_eq!(bench.told(consumer_join("new", &["t"])).0, 2, "an empty group may always");
 
     let mut bench = self::bench();
     let connect = join("").but(|join| join.protocol_type = "connect".into());
@@ -119,7 +119,7 @@ fn an_empty_group_of_either_kind_becomes_the_other_and_keeps_its_positions() {
     bench.ask(Event::OffsetCommit(commit("g", &old, 1, 7))).expect("committed");
     bench.ask(leave(&[(&old, "")])).expect("left");
     let before = bench.log.len();
-    assert_eq!(bench.told(consumer_join("new", &["t"])), (1, "t:0,1,2".to_owned()));
+    assert_eq!(bench.told(consumer_join("new", &["t"])), (2, "t:0,1,2".to_owned()));
     assert_eq!(kinds(&bench, before)[0], "classic gone");
     assert_eq!(bench.positions("g"), ["t-0@7"]);
     bench.consume(consumer_beat("new", LEAVE_EPOCH)).expect("left");
@@ -140,10 +140,10 @@ fn a_classic_member_of_a_consumer_group_is_checked_like_any() {
     assert_eq!(given.error, Some(GroupError::MemberIdRequired));
     let id = given.member;
     let request = bench.send(join(&id).event());
-    assert_eq!(bench.joined(request).generation, 2);
-    assert_eq!(bench.heartbeat("x", 2), Err(GroupError::UnknownMemberId));
-    assert_eq!(bench.heartbeat("new", 1), Err(GroupError::UnknownMemberId), "the other protocol");
-    assert_eq!(bench.heartbeat(&id, 1), Err(GroupError::IllegalGeneration));
+    assert_eq!(bench.joined(request).generation, 3);
+    assert_eq!(bench.heartbeat("x", 3), Err(GroupError::UnknownMemberId));
+    assert_eq!(bench.heartbeat("new", 2), Err(GroupError::UnknownMemberId), "the other protocol");
+    assert_eq!(bench.heartbeat(&id, 9), Err(GroupError::IllegalGeneration));
     let wrong = |event: Event| match event {
         Event::SyncGroup(mut sync) => {
             sync.protocol = Some("sticky".into());
@@ -151,7 +151,7 @@ fn a_classic_member_of_a_consumer_group_is_checked_like_any() {
         }
         other => other,
     };
-    let refused = bench.ask(wrong(sync(&id, 2, Vec::new())));
+    let refused = bench.ask(wrong(sync(&id, 3, Vec::new())));
     assert_eq!(refused, Err(GroupError::InconsistentGroupProtocol));
     let other = bench.send(join("").uuid(2).protocols(&["sticky"]).event());
     assert_eq!(bench.refused(other), GroupError::InconsistentGroupProtocol);
@@ -161,10 +161,10 @@ fn a_classic_member_of_a_consumer_group_is_checked_like_any() {
     // Joined but never synced: out after the rebalance timeout.
     for _ in 0..7 {
         bench.pass(9_000);
-        bench.told(consumer_beat("new", 1));
-        let _ = bench.heartbeat(&id, 2);
+        bench.told(consumer_beat("new", 2));
+        let _ = bench.heartbeat(&id, 3);
     }
-    assert_eq!(bench.heartbeat(&id, 2), Err(GroupError::UnknownMemberId));
+    assert_eq!(bench.heartbeat(&id, 3), Err(GroupError::UnknownMemberId));
     let left = bench.ask(leave(&[(&id, "")])).expect("an answer");
     let unknown = Some(GroupError::UnknownMemberId);
     let expected = LeftMember { member: id, instance: None, error: unknown };

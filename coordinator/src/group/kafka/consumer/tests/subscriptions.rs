@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn a_topic_that_grows_comes_or_goes_is_assigned_anew() {
     let mut bench = bench();
-    assert_eq!(bench.told(consumer_join("a", &["t", "u"])), (1, "t:0,1,2".to_owned()));
+    assert_eq!(bench.told(consumer_join("a", &["t", "u"])), (2, "t:0,1,2".to_owned()));
     bench.topics(&[("t", 4), ("u", 1)]);
-    assert_eq!(bench.told(consumer_beat("a", 1)), (2, "t:0,1,2,3 u:0".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 2)), (3, "t:0,1,2,3 u:0".to_owned()));
     bench.topics(&[("t", 4), ("u", 1), ("v", 1)]);
-    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "-".to_owned()), "v is none of its own");
+    assert_eq!(bench.told(consumer_beat("a", 3)), (3, "-".to_owned()), "v is none of its own");
     bench.topics(&[("u", 1)]);
-    assert_eq!(bench.told(consumer_beat("a", 2)), (2, "u:0".to_owned()), "t is gone");
-    let given_up = ConsumerGroupHeartbeat { owned: owning("u", &[0]), ..consumer_beat("a", 2) };
-    assert_eq!(bench.told(given_up), (3, "-".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 3)), (3, "u:0".to_owned()), "t is gone");
+    let given_up = ConsumerGroupHeartbeat { owned: owning("u", &[0]), ..consumer_beat("a", 3) };
+    assert_eq!(bench.told(given_up), (4, "-".to_owned()));
 }
 
 #[test]
@@ -22,12 +22,12 @@ fn a_member_may_want_other_topics_than_before() {
     bench.topics(&[("t", 2), ("u", 1)]);
     bench.told(consumer_join("a", &["t"]));
     let topics = Some(vec![Arc::from("u")]);
-    let other = ConsumerGroupHeartbeat { topics, ..consumer_beat("a", 1) };
-    assert_eq!(bench.told(other), (1, String::new()), "gives up t first");
-    let given_up = ConsumerGroupHeartbeat { owned: Some(vec![]), ..consumer_beat("a", 1) };
-    assert_eq!(bench.told(given_up), (2, "u:0".to_owned()));
+    let other = ConsumerGroupHeartbeat { topics, ..consumer_beat("a", 2) };
+    assert_eq!(bench.told(other), (2, String::new()), "gives up t first");
+    let given_up = ConsumerGroupHeartbeat { owned: Some(vec![]), ..consumer_beat("a", 2) };
+    assert_eq!(bench.told(given_up), (3, "u:0".to_owned()));
     let none = ConsumerGroupHeartbeat { topics: Some(vec![]), ..consumer_join("b", &[]) };
-    assert_eq!(bench.told(none), (2, String::new()), "who wants nothing changes nothing");
+    assert_eq!(bench.told(none), (3, String::new()), "who wants nothing changes nothing");
 }
 
 #[test]
@@ -40,20 +40,20 @@ fn regular_expressions_mean_whole_names_of_all_topics() {
         ..consumer_join(member, &[])
     };
     let before = bench.log.len();
-    assert_eq!(bench.told(join("a", "a|b.*t")), (1, "bt:0".to_owned()), "whole names only");
+    assert_eq!(bench.told(join("a", "a|b.*t")), (2, "bt:0".to_owned()), "whole names only");
     assert_eq!(kinds(&bench, before)[..2], ["member a", "regex a|b.*t"]);
-    let changed = ConsumerGroupHeartbeat { regex: Some(".t".into()), ..consumer_beat("a", 1) };
+    let changed = ConsumerGroupHeartbeat { regex: Some(".t".into()), ..consumer_beat("a", 2) };
     let before = bench.log.len();
-    assert_eq!(bench.told(changed), (2, "at:0 bt:0".to_owned()));
+    assert_eq!(bench.told(changed), (3, "at:0 bt:0".to_owned()));
     let kinds_now = kinds(&bench, before);
     assert_eq!(kinds_now[..3], ["member a", "regex a|b.*t gone", "regex .t"]);
     // A new topic is found with the next heartbeat.
     bench.topics(&[("at", 1), ("bt", 1), ("ct", 1), ("u", 1)]);
-    assert_eq!(bench.told(consumer_beat("a", 2)), (3, "at:0 bt:0 ct:0".to_owned()));
+    assert_eq!(bench.told(consumer_beat("a", 3)), (4, "at:0 bt:0 ct:0".to_owned()));
     // Names besides; and the expression goes with the last who wants it.
     let both =
-        ConsumerGroupHeartbeat { topics: Some(vec![Arc::from("u")]), ..consumer_beat("a", 3) };
-    assert_eq!(bench.told(both), (4, "at:0 bt:0 ct:0 u:0".to_owned()));
+        ConsumerGroupHeartbeat { topics: Some(vec![Arc::from("u")]), ..consumer_beat("a", 4) };
+    assert_eq!(bench.told(both), (5, "at:0 bt:0 ct:0 u:0".to_owned()));
     let before = bench.log.len();
     bench.consume(consumer_beat("a", LEAVE_EPOCH)).expect("left");
     assert_eq!(kinds(&bench, before)[3..], ["regex .t gone", "epoch"]);
