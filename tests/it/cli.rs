@@ -227,6 +227,14 @@ fn mqadmin_commands() {
     for row in [["Topic:", "m"], ["Tags:", "[tagA]"], ["Keys:", "[key1]"], ["Offset:", "0"]] {
         has_row(&found, &row);
     }
+    let by_key = admin(&node, "queryMsgByKey", &["-t", "m", "-k", "key1"]);
+    let unique = printed.split_once("MSGID: ").and_then(|(_, rest)| rest.split([' ', ',']).next());
+    let unique = unique.expect("an id");
+    has_row(&by_key, &[unique, "2", "0"]);
+    let by_unique = ["-t", "m", "-i", unique];
+    let found = admin(&node, "queryMsgByUniqueKey", &by_unique);
+    has_row(&found, &["Topic:", "m"]);
+    has_row(&found, &["Tags:", "[tagA]"]);
     let deleted = admin(&node, "deleteTopic", &["-c", "DefaultCluster", "-t", "m"]);
     for place in ["from cluster [DefaultCluster] success.", "from NameServer success."] {
         assert!(deleted.contains(place), "{place}:\n{deleted}");
