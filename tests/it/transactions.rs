@@ -35,7 +35,8 @@ fn hex(text: &str) -> String {
 
 /// A transactional producer that has initialized its transactions.
 fn producer(driver: &mut Driver, id: &str, transactional_id: &str) {
-    let config = format!("c.transactional.id={transactional_id} c.transaction.timeout.ms=60000");
+    // librdkafka bounds how long a batch may wait by the transaction's timeout.
+    let config = format!("c.transactional.id={transactional_id} c.linger.ms=5");
     driver.call(&format!("producer id={id} {config}")).expect("a producer");
     driver.call(&format!("init id={id}")).expect("transactions are initialized");
 }
