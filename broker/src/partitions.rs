@@ -312,6 +312,7 @@ impl Partition {
             recovery_point: Some(self.synced()),
             log_start_offset: Some(self.offsets().log_start),
             proven_end: self.synced(),
+            high_watermark: self.offsets().high_watermark,
             on_loss: checkpoints::on_loss(&self.topic),
             compacted: self.compacted(),
         }

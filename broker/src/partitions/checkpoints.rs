@@ -104,6 +104,7 @@ impl Hints {
             log_start_offset: self.offset(&self.log_starts, partition),
             // One spoilt file proves nothing.
             proven_end: recovery_point.unwrap_or_default().min(self.high_watermark(partition)),
+            high_watermark: self.high_watermark(partition),
             on_loss: on_loss(&partition.topic),
             compacted: partition.compacted(),
         }

@@ -1,7 +1,7 @@
 //! What an operator is told of a partition, once: the requests that meet the same are many.
 
 use duolog_log_core::log::{LogError, OnLoss, RecoveryReport};
-use duolog_log_core::storage::checkpoint::RECOVERY_POINT_FILE;
+use duolog_log_core::storage::checkpoint::{LOG_START_FILE, RECOVERY_POINT_FILE};
 use parking_lot::Mutex;
 
 use super::Partition;
@@ -71,15 +71,31 @@ impl Partition {
                 "records that were on disk are damaged or missing"
             );
         }
+        if let Some(log_start_offset) = report.log_start_refused {
+            tracing::error!(%topic, partition, log_start_offset, log_end_offset,
+                "{LOG_START_FILE} says that the log starts behind its end: not believed, it starts \
+                 with its first segment");
+        }
         let lost = high_watermark.saturating_sub(log_end_offset).max(0);
-        if report.bytes_truncated > 0 || report.segments_dropped > 0 || lost > 0 {
-            tracing::warn!(
+        if lost > 0 || !report.set_aside.is_empty() {
+            tracing::error!(
                 %topic,
                 partition,
                 scanned = report.bytes_scanned,
                 truncated = report.bytes_truncated,
                 segments_dropped = report.segments_dropped,
                 committed_records_lost = lost,
+                set_aside = ?report.set_aside,
+                log_end_offset,
+                "log recovered without records that were committed"
+            );
+        } else if report.bytes_truncated > 0 || report.segments_dropped > 0 {
+            tracing::warn!(
+                %topic,
+                partition,
+                scanned = report.bytes_scanned,
+                truncated = report.bytes_truncated,
+                segments_dropped = report.segments_dropped,
                 log_end_offset,
                 "log recovered: what lay behind the last whole batch is cut off"
             );

@@ -130,6 +130,9 @@ pub struct OpenHint {
     /// Up to here, exclusive, the log was whole and on disk, by all that is known. What is damaged
     /// below it is kept and told, not cut off.
     pub proven_end: i64,
+    /// `replication-offset-checkpoint`: records below it were committed. What recovery drops of them
+    /// is set aside.
+    pub high_watermark: i64,
     /// What becomes of a log that lacks some of that.
     pub on_loss: OnLoss,
     /// Whether compaction was ever at work here: `cleaner-offset-checkpoint` names the log.

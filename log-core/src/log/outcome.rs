@@ -129,6 +129,10 @@ pub struct RecoveryReport {
     pub log_end_offset: i64,
     /// What is missing or spoilt of what was on disk, by offset.
     pub damage: Vec<Damage>,
+    /// Files that hold what was dropped though it was committed.
+    pub set_aside: Vec<PathBuf>,
+    /// A log start that lies beyond all that is known of the log's end, and is not believed.
+    pub log_start_refused: Option<i64>,
 }
 
 /// Records that were on disk and cannot be read any more.

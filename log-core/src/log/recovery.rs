@@ -1,7 +1,7 @@
 //! Opening a log: what the folder holds, what of it can be trusted, and what is made anew.
 //!
 //! After a clean stop everything is trusted and nothing is scanned, unless the last segment does not
-//! lead to the log end that is known. After any other stop:
+//! lead to the log end that is known; what is missing between segments is told. After any other stop:
 //!
 //! 0. what compaction had written whole takes the place of the segments that it stands for, what it
 //!    had not goes (`compaction/swap.rs`);
@@ -157,6 +157,10 @@ impl Recovery {
             log_start = self.nothing_left(log_start)?;
         }
         let log_end = content.last.as_ref().map_or(log_start, |last| last.heads.end_offset);
+        if self.is_false_start(log_start, first, log_end) {
+            self.report.log_start_refused = Some(log_start);
+            log_start = first;
+        }
         self.remove_stray_snapshots(log_end)?;
         let trusted_all = hint.shutdown == Shutdown::Clean && self.report.segments_scanned == 0;
         let recovery_point =
@@ -170,6 +174,15 @@ impl Recovery {
             log.truncate_fully_and_start_at(log_start, now_ms)?;
         }
         Ok((log, report))
+    }
+
+    /// Whether a log that holds records from `first` (inclusive) to `log_end` (exclusive) cannot have
+    /// begun at `log_start`, which lies beyond all that is known of its end: believed, it would have
+    /// everything deleted. Without such knowledge it may be that of a log that was to begin anew.
+    fn is_false_start(&self, log_start: i64, first: i64, log_end: i64) -> bool {
+        let known_end = self.hint.recovery_point.unwrap_or(0).max(self.hint.high_watermark);
+        let is_known = self.hint.shutdown == Shutdown::Clean || known_end > 0;
+        is_known && log_end > first && log_start > log_end && log_start > known_end
     }
 
     fn open_segments(&self) -> Result<Vec<Arc<Segment>>, LogError> {
@@ -189,6 +202,9 @@ impl Recovery {
         segments: Vec<Arc<Segment>>,
         hint: OpenHint,
     ) -> Result<Content, LogError> {
+        if hint.shutdown == Shutdown::Clean {
+            self.tell_missing_start(segments.first().map_or(0, |segment| segment.base_offset))?;
+        }
         let segments = self.drop_strays(segments)?;
         let scanned_from = match hint.shutdown {
             Shutdown::Clean => segments.len().saturating_sub(1),
@@ -204,6 +220,7 @@ impl Recovery {
         if hint.shutdown == Shutdown::Clean
             && let Some(last) = self.trust_last(first)?
         {
+            self.tell_gaps(&segments)?;
             let producers = self.producers_at(&segments, last.heads.end_offset)?;
             let sealed = segments.get(..scanned_from).unwrap_or_default().to_vec();
             return Ok(Content { sealed, last: Some(last), producers });

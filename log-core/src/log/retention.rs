@@ -26,13 +26,23 @@ pub struct Retained {
     pub bytes_deleted: u64,
 }
 
+impl Retained {
+    /// Both together.
+    const fn and(self, more: Self) -> Self {
+        Self {
+            segments_deleted: self.segments_deleted + more.segments_deleted,
+            bytes_deleted: self.bytes_deleted + more.bytes_deleted,
+        }
+    }
+}
+
 impl Log {
     /// Drops segments that lie wholly below `high_watermark` and are too old (`retention.ms`), too
     /// many (`retention.bytes`) or below the log start. The log start moves with them.
     ///
     /// A segment's age is `now_ms` less its greatest record timestamp, or less the time of its last
-    /// write when no record has one. An active segment that is due is rolled first; the
-    /// last, empty one stays. Source: UnifiedLog.deleteOldSegments. Errors: `StorageFull`,
+    /// write when no record has one. An active segment that is due is rolled before it goes, once the
+    /// others are gone; the last, empty one stays. Source: UnifiedLog.deleteOldSegments. Errors: `StorageFull`,
     /// `Storage`.
     pub fn apply_retention(
         &mut self,
@@ -52,10 +62,18 @@ impl Log {
         if count == 0 {
             return Ok(Retained::default());
         }
-        if count == self.segments.len() {
-            self.roll_to(self.log_end, now_ms)?;
+        if count < self.segments.len() {
+            return Ok(self.drop_oldest(count, now_ms));
         }
-        self.drop_oldest(count, now_ms)
+        // Sealed segments first: a roll needs room on the disk, which they may give back.
+        let sealed =
+            if count > 1 { self.drop_oldest(count - 1, now_ms) } else { Retained::default() };
+        match self.roll_to(self.log_end, now_ms) {
+            Ok(()) => Ok(sealed.and(self.drop_oldest(1, now_ms))),
+            // The next run tries the rest again.
+            Err(_) if sealed.segments_deleted > 0 => Ok(sealed),
+            Err(error) => Err(error),
+        }
     }
 
     /// Removes files that were dropped `file.delete.delay.ms` ago or earlier; returns how many.
@@ -80,7 +98,7 @@ impl Log {
     }
 
     /// Drops the first `count` segments, of which the active one is none.
-    fn drop_oldest(&mut self, count: usize, now_ms: i64) -> Result<Retained, LogError> {
+    fn drop_oldest(&mut self, count: usize, now_ms: i64) -> Retained {
         let dropped: Vec<Arc<Segment>> = self.segments.drain(..count).collect();
         let bytes_deleted = dropped.iter().map(|segment| segment.size()).sum();
         let first = self.segments.first().map_or(self.log_end, |segment| segment.base_offset);
@@ -94,7 +112,7 @@ impl Log {
         self.unsynced.retain(|segment| segment.base_offset >= first);
         self.publish();
         self.delete_unneeded(&dropped, now_ms);
-        Ok(Retained { segments_deleted: dropped.len(), bytes_deleted })
+        Retained { segments_deleted: dropped.len(), bytes_deleted }
     }
 
     /// Segments that end at or below the log start; never the last.

@@ -2,19 +2,20 @@
 //!
 //! Damage between whole batches stays in its file: readers are told where they meet it, and find
 //! what lies behind it. Where a whole segment is missing readers step over it, as over what compaction
-//! took. Damage at the end is moved to a file of its own. After a clean stop the log
-//! goes on where it had ended, so that no offset is given twice; after any other stop the checkpoints
-//! may be those of an earlier log, and it goes on behind its last whole batch.
+//! took. Damage at the end is moved to a file of its own, and the log goes on where it had ended, so
+//! that no offset is given twice. What is dropped above that offset, though it was committed, is set
+//! aside.
 
 use std::io::IoSlice;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Recovery;
-use crate::log::{Damage, LogError, OnLoss, Shutdown};
+use crate::log::{Damage, LogError, OnLoss};
 use crate::storage::disk::{DiskResult, OpenMode};
 use crate::storage::names::{FileKind, with_suffix};
 use crate::storage::segment::{LogHeads, Segment};
-use crate::storage::walk::Walk;
+use crate::storage::walk::{Step, Walk};
 
 /// Bytes that are moved at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -62,7 +63,7 @@ impl Recovery {
         self.found(damage)?;
         let relative =
             to.checked_sub(base_offset).and_then(|relative| i32::try_from(relative).ok());
-        if self.hint.shutdown == Shutdown::Clean && relative.is_some() {
+        if relative.is_some() {
             heads.end_offset = to;
         }
         Ok(())
@@ -76,13 +77,88 @@ impl Recovery {
         }
         let (from, segment) = (log_start, log_start);
         self.found(Damage { from, to, segment, position: 0, bytes: 0, set_aside: None })?;
-        Ok(if self.hint.shutdown == Shutdown::Clean { to } else { log_start })
+        Ok(to)
     }
 
-    /// The segments from `from` (inclusive) to `to` (exclusive) are not there, though later ones that
-    /// were synced after them are.
-    pub(super) fn segments_missing(&mut self, from: i64, to: i64) -> Result<(), LogError> {
-        self.found(Damage { from, to, segment: from, position: 0, bytes: 0, set_aside: None })
+    /// The records from `from` (inclusive) to `to` (exclusive) are not there, though later segments
+    /// that were synced after them are: the end of the segment `before`, or whole ones behind it.
+    pub(super) fn segments_missing(
+        &mut self,
+        before: Option<&Segment>,
+        from: i64,
+        to: i64,
+    ) -> Result<(), LogError> {
+        let (mut segment, mut position, mut bytes) = (from, 0, 0);
+        if let Some(before) = before {
+            let mut walk = before.walk_from(before.position_before(from)?);
+            while let Step::Batch(_) = walk.next_header()? {}
+            let torn = before.size() - walk.position();
+            if torn > 0 {
+                (segment, position, bytes) = (before.base_offset, walk.position(), torn);
+            }
+        }
+        self.found(Damage { from, to, segment, position, bytes, set_aside: None })
+    }
+
+    /// After a clean stop, when nothing is scanned: takes note of what is missing between segments,
+    /// by where they begin and end.
+    pub(super) fn tell_gaps(&mut self, segments: &[Arc<Segment>]) -> Result<(), LogError> {
+        for (before, next) in segments.iter().zip(segments.iter().skip(1)) {
+            let to = next.base_offset;
+            // Read by an object of its own: indexes stay mapped only where they are used.
+            let from = Segment::sealed(before.parts()).end_offset()?;
+            if from < to && to <= self.hint.proven_end && !self.may_follow(to, from) {
+                self.segments_missing(Some(before), from, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// After a clean stop, takes note of segments that are missing before `first`: retention has the
+    /// first leader epoch begin where it lets the log start, so the log had begun earlier when its
+    /// first epoch did.
+    pub(super) fn tell_missing_start(&mut self, first: i64) -> Result<(), LogError> {
+        let epochs = self.epochs_on_file.as_ref();
+        let Some(begun) = epochs.and_then(|epochs| epochs.entries().first()) else { return Ok(()) };
+        let from = begun.start_offset.0;
+        if from < first && first <= self.hint.proven_end && !self.may_follow(first, from) {
+            self.segments_missing(None, from, first)?;
+        }
+        Ok(())
+    }
+
+    /// Sets aside what is behind the first `size` bytes of a segment that is cut there, if it was
+    /// committed and was not set aside as damage.
+    pub(super) fn keep_committed(
+        &mut self,
+        segment: &Segment,
+        end_offset: i64,
+        size: u64,
+    ) -> DiskResult<()> {
+        let is_kept = self
+            .report
+            .damage
+            .iter()
+            .any(|damage| damage.segment == segment.base_offset && damage.set_aside.is_some());
+        if is_kept || end_offset >= self.hint.high_watermark {
+            return Ok(());
+        }
+        let path = self.set_aside(segment, size)?;
+        self.report.set_aside.push(path);
+        Ok(())
+    }
+
+    /// Gives the file of a segment that is dropped another name, if it holds what was
+    /// committed.
+    pub(super) fn rename_committed(&mut self, segment: &Segment) -> DiskResult<()> {
+        if segment.size() == 0 || segment.base_offset >= self.hint.high_watermark {
+            return Ok(());
+        }
+        let log = segment.paths.of(FileKind::Log);
+        let path = with_suffix(&log, ".0.damaged");
+        self.disk.rename(&log, &path)?;
+        self.report.set_aside.push(path);
+        Ok(())
     }
 
     fn found(&mut self, damage: Damage) -> Result<(), LogError> {

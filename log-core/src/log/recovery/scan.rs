@@ -54,6 +54,7 @@ impl Recovery {
             }
             let torn = segment.size() - scanned.size;
             if torn > 0 {
+                self.keep_committed(segment, scanned.heads.end_offset, scanned.size)?;
                 segment.log.truncate(scanned.size)?;
                 self.report.bytes_truncated += torn;
             }
@@ -72,7 +73,7 @@ impl Recovery {
 
     /// Whether a segment may begin at `base_offset` after one that ended at `end_offset`. Where
     /// compaction works, records may be missing before it.
-    fn may_follow(&self, base_offset: i64, end_offset: i64) -> bool {
+    pub(super) fn may_follow(&self, base_offset: i64, end_offset: i64) -> bool {
         base_offset == end_offset || (self.may_have_gaps() && base_offset > end_offset)
     }
 
@@ -208,6 +209,7 @@ impl Recovery {
             self.names_changed += 1;
             self.inventory.logs.remove(&segment.base_offset);
             self.inventory.snapshots.remove(&segment.base_offset);
+            self.rename_committed(segment)?;
             for kind in FileKind::ALL {
                 match self.disk.remove(&segment.paths.of(kind)) {
                     Err(error) if !error.is_not_found() => return Err(error),
@@ -262,7 +264,8 @@ impl Recovery {
             if let Some(end) = end_offset
                 && !self.may_follow(segment.base_offset, end)
             {
-                self.segments_missing(end, segment.base_offset)?;
+                let before = trusted.last().map(Arc::as_ref);
+                self.segments_missing(before, end, segment.base_offset)?;
             }
             if index >= scanned_from {
                 return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));

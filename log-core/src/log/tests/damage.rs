@@ -254,9 +254,7 @@ fn behind_a_missing_segment_all_that_was_synced_is_kept_and_readers_step_over() 
             let (mut log, report) = open_as(&disk, config(), known(shutdown));
             assert_eq!((log.log_end_offset(), report.segments_dropped), (OFFSETS, 0), "{from}");
             let lost: Vec<_> = report.damage.iter().map(|one| (one.from, one.to)).collect();
-            // After a clean stop nothing is looked at but the end.
-            let expected = if shutdown == Shutdown::Clean { vec![] } else { vec![(from, to)] };
-            assert_eq!(lost, expected, "{from} {shutdown:?}");
+            assert_eq!(lost, [(from, to)], "{from} {shutdown:?}");
             let reader = log.reader();
             for offset in 0..OFFSETS {
                 let first = if (from..to).contains(&offset) { to } else { offset / 2 * 2 };
@@ -301,4 +299,151 @@ fn behind_a_gap_above_the_recovery_point_nothing_is_kept() {
     let (log, report) = open_as(&disk, small(300), hint);
     assert_eq!(log.log_end_offset(), bases[2], "the log ends where the gap begins");
     assert_eq!(report.segments_dropped, bases.len() - 3);
+}
+
+/// After an unclean stop: all of it was on disk but for what the last segment holds.
+fn flushed_to_last(bases: &[i64]) -> OpenHint {
+    let recovery_point = bases[bases.len() - 1];
+    OpenHint {
+        recovery_point: Some(recovery_point),
+        proven_end: recovery_point,
+        high_watermark: OFFSETS,
+        ..OpenHint::default()
+    }
+}
+
+#[test]
+fn what_is_shortened_emptied_or_gone_below_the_recovery_point_costs_nothing_behind_it() {
+    let whole = data_disk();
+    let bases = synced_segments(&whole);
+    let last = bases.len() - 1;
+    for (index, base) in bases.iter().enumerate() {
+        let log = path(&format!("{base:020}.log"));
+        let content = whole.content(&log).unwrap();
+        let end = bases.get(index + 1).copied().unwrap_or(OFFSETS);
+        let cut = content[..content.len() - 1].to_vec();
+        let stump = content[..content.len() / 2 + 1].to_vec();
+        for kept in [Some(cut), Some(stump), Some(Vec::new()), None] {
+            // The last one is scanned, and known to be on disk too.
+            let hints = if index == last {
+                vec![known(Shutdown::Unclean)]
+            } else {
+                vec![known(Shutdown::Unclean), flushed_to_last(&bases)]
+            };
+            for hint in hints {
+                let disk = whole.kill();
+                match &kept {
+                    Some(kept) => disk.overwrite(&log, kept),
+                    None => disk.remove(&log).unwrap(),
+                }
+                let what = format!("{base} of {bases:?}, {:?} bytes", kept.as_ref().map(Vec::len));
+                let (mut log, report) = open_as(&disk, uncached(small(300)), hint);
+                assert_eq!(log.log_end_offset(), OFFSETS, "{what}: {report:?}");
+                let is_first_gone = index == 0 && kept.is_none();
+                assert_eq!(report.damage.is_empty(), is_first_gone, "{what}: it is told");
+                for damage in &report.damage {
+                    assert!(*base <= damage.from && damage.to == end, "{what}: {damage:?}");
+                }
+                let reader = log.reader();
+                let from = if is_first_gone { end } else { 0 };
+                assert_eq!(log.log_start_offset(), from, "{what}");
+                let before: Vec<i64> = readable_from(&reader, from);
+                assert!(before.starts_with(&(from..*base).collect::<Vec<_>>()), "{what}");
+                assert_eq!(readable_from(&reader, end), (end..OFFSETS).collect::<Vec<_>>());
+                assert_eq!(put(&mut log, &["next"]), OFFSETS, "{what}: no offset twice");
+                assert_eq!(readable_from(&reader, OFFSETS), [OFFSETS], "{what}");
+                // Nor does the next crash take anything.
+                drop(log);
+                let log = open_as(&disk.kill(), uncached(small(300)), hint).0;
+                assert_eq!(log.log_end_offset(), OFFSETS + 1, "{what}");
+                assert_eq!(readable_from(&log.reader(), OFFSETS), [OFFSETS], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_committed_and_is_dropped_is_set_aside() {
+    let whole = data_disk();
+    let bases = synced_segments(&whole);
+    let log = path(LOG);
+    let content = whole.content(&log).unwrap();
+    let mut spoilt = content.clone();
+    spoilt[70] ^= 1;
+    for high_watermark in [0, bases[1] + 1] {
+        // Nothing is known of the disk: the first segment ends before its spoilt batch.
+        let disk = whole.kill();
+        disk.overwrite(&log, &spoilt);
+        let hint = OpenHint { high_watermark, ..OpenHint::default() };
+        let (_, report) = open_as(&disk, small(300), hint);
+        assert_eq!((report.log_end_offset, report.segments_dropped), (0, bases.len() - 1));
+        let expected: Vec<_> = if high_watermark == 0 {
+            Vec::new()
+        } else {
+            let dropped = path(&format!("{:020}.log", bases[1]));
+            let kept = [
+                (LOG, spoilt.clone()),
+                (dropped.to_str().unwrap(), { whole.content(&dropped).unwrap() }),
+            ];
+            kept.map(|(name, content)| (path(name).with_extension("log.0.damaged"), content)).into()
+        };
+        assert_eq!(
+            report.set_aside.iter().map(|file| disk.content(file)).collect::<Vec<_>>(),
+            expected.iter().map(|(_, content)| Some(content.clone())).collect::<Vec<_>>()
+        );
+        let files: Vec<_> = expected.into_iter().map(|(file, _)| file).collect();
+        assert_eq!(report.set_aside, files);
+        // It stays there.
+        open_as(&disk, small(300), OpenHint::default());
+        assert!(files.iter().all(|file| disk.content(file).is_some()));
+    }
+}
+
+#[test]
+fn after_a_clean_stop_what_is_missing_before_and_between_segments_is_told() {
+    let whole = data_disk();
+    let bases = synced_segments(&whole);
+    for (index, base) in bases.iter().enumerate().take(bases.len() - 1) {
+        for emptied in [false, true] {
+            let (disk, log) = (whole.kill(), path(&format!("{base:020}.log")));
+            if emptied {
+                disk.overwrite(&log, &[]);
+            } else {
+                disk.remove(&log).unwrap();
+            }
+            let (log, report) = open_as(&disk, uncached(small(300)), known(Shutdown::Clean));
+            let told: Vec<_> = report.damage.iter().map(|one| (one.from, one.to)).collect();
+            assert_eq!(told, [(*base, bases[index + 1])], "emptied: {emptied}");
+            assert_eq!((report.segments_scanned, log.log_end_offset()), (0, OFFSETS));
+        }
+    }
+    // What retention took is not missing.
+    let disk = whole.kill();
+    let (mut log, _) = open_as(&disk, uncached(small(300)), known(Shutdown::Clean));
+    log.set_log_start_offset(bases[2]).unwrap();
+    assert_eq!(log.apply_retention(OFFSETS, 0).unwrap().segments_deleted, 2);
+    log.close_clean(0).unwrap();
+    let (log, report) = open_as(&disk.kill(), small(300), known(Shutdown::Clean));
+    assert_eq!((log.log_start_offset(), &report.damage[..]), (bases[2], &[][..]));
+}
+
+#[test]
+fn a_log_start_beyond_all_that_is_known_of_the_end_deletes_nothing() {
+    let whole = data_disk();
+    synced_segments(&whole);
+    for shutdown in [Shutdown::Clean, Shutdown::Unclean] {
+        for far in [OFFSETS + 1, i64::MAX] {
+            let disk = whole.kill();
+            let hint = OpenHint { log_start_offset: Some(far), ..known(shutdown) };
+            let (mut log, report) = open_as(&disk, uncached(small(300)), hint);
+            assert_eq!(report.log_start_refused, Some(far));
+            assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, OFFSETS));
+            assert_eq!(log.apply_retention(OFFSETS, 0).unwrap().segments_deleted, 0);
+            assert_eq!(readable_from(&log.reader(), 0), (0..OFFSETS).collect::<Vec<_>>());
+        }
+        // At the end everything was deleted on purpose.
+        let hint = OpenHint { log_start_offset: Some(OFFSETS), ..known(shutdown) };
+        let (log, report) = open_as(&whole.kill(), small(300), hint);
+        assert_eq!((log.log_start_offset(), report.log_start_refused), (OFFSETS, None));
+    }
 }

@@ -196,3 +196,20 @@ fn what_retention_drops_is_held_open_by_nobody_even_if_it_was_never_flushed() {
     assert!(dropped.iter().all(|segment| segment.strong_count() == 0));
     assert!(log.has_unsynced_segments(), "the third is still to be flushed");
 }
+
+#[test]
+fn on_a_full_disk_sealed_segments_go_though_the_active_one_cannot_be_rolled() {
+    let disk = data_disk();
+    let config = LogConfig { retention_ms: HOUR_MS, ..small(1 << 20) };
+    let mut log = segments(&disk, config, &[0, 0]);
+    append(&mut log, timed(&[(0, "x")])).unwrap();
+    disk.set_capacity(Some(0));
+    let retained = log.apply_retention(3, NOW_MS).unwrap();
+    assert_eq!((retained.segments_deleted, log.log_start_offset()), (2, 2));
+    assert!(log.apply_retention(3, NOW_MS).is_err(), "there is only the active one");
+    assert_eq!(read_from(&log.reader(), 2).len(), 1);
+    assert!(log.remove_deleted(i64::MAX) > 0);
+    disk.set_capacity(None);
+    assert_eq!(log.apply_retention(3, NOW_MS).unwrap().segments_deleted, 1);
+    assert_eq!(put(&mut log, &["next"]), 3);
+}
