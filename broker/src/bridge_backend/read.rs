@@ -11,7 +11,7 @@ use duolog_bridge::backend::{
 };
 use duolog_log_core::log::{AbortedTxn, LogError, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
-use duolog_log_core::record::{Batch, BatchHeader, DecodedBatch, Decompressor, RecordError};
+use duolog_log_core::record::{BatchHeader, DecodedBatch, Decompressor, RecordError};
 
 use self::tag_scan::{Ahead, TagScan};
 use super::BridgeBackend;
@@ -211,10 +211,7 @@ impl Source<'_> {
 fn decoding(
     batch: Bytes,
 ) -> impl Fn(&mut Decompressor, usize) -> std::result::Result<DecodedBatch, RecordError> {
-    move |decompressor, limit| {
-        Batch::parse(&batch)?.verify_crc()?;
-        DecodedBatch::decode(&batch, decompressor, limit)
-    }
+    move |decompressor, limit| DecodedBatch::decode_verified(&batch, decompressor, limit)
 }
 
 /// Transactions that were aborted, as a reader meets them.

@@ -56,6 +56,14 @@ pub enum MetadataLogError {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// Nothing can be read from an offset on.
+    #[error("it ends at offset {offset} instead of {end}")]
+    EndsEarly {
+        /// Where.
+        offset: i64,
+        /// The log's own end.
+        end: i64,
+    },
     /// A record cannot be read.
     #[error("offset {offset}: {source}")]
     Record {
@@ -188,7 +196,7 @@ async fn replay(partition: &Arc<Partition>, image: &mut Image) -> Result<(), Met
     while offset < end {
         let read = reader.read(offset, READ_BYTES, end, ReadMinimum::OneBatch)?;
         if read.next_offset <= offset {
-            break;
+            return Err(MetadataLogError::EndsEarly { offset, end });
         }
         for piece in read.pieces {
             replay_piece(piece, image, &mut decompressor)?;
@@ -207,7 +215,8 @@ fn replay_piece(
     for batch in SharedBatches::new(piece) {
         let (header, bytes) = batch.map_err(|source| MetadataLogError::Batch { offset, source })?;
         offset = header.base_offset;
-        let batch = DecodedBatch::decode(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
+        // A record that was damaged may well be another valid one.
+        let batch = DecodedBatch::decode_verified(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
             .map_err(|source| MetadataLogError::Batch { offset, source })?;
         for record in batch.iter() {
             let key = record.key.unwrap_or_default();

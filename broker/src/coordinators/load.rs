@@ -76,8 +76,10 @@ fn replay<S: Machine>(
             .map_err(|error| error.to_string())?;
         for batch in read.pieces.into_iter().flat_map(SharedBatches::new) {
             let (header, batch) = batch.map_err(|error| error.to_string())?;
-            let decoded = DecodedBatch::decode(&batch, &mut decompressor, DECOMPRESSED_BYTES_MAX)
-                .map_err(|error| error.to_string())?;
+            // A position that was damaged may well be another valid one.
+            let limit = DECOMPRESSED_BYTES_MAX;
+            let decoded = DecodedBatch::decode_verified(&batch, &mut decompressor, limit)
+                .map_err(|error| format!("offset {}: {error}", header.base_offset))?;
             if header.is_control() {
                 load_markers(&mut runtime, &header, &decoded);
             } else {

@@ -21,8 +21,20 @@ pub struct DecodedBatch {
 }
 
 impl DecodedBatch {
+    /// As [`Self::decode`], of a batch whose CRC fits: for those who act on what it says, or vouch
+    /// for it.
+    /// Errors: `CrcMismatch` too.
+    pub fn decode_verified(
+        batch: &Bytes,
+        decompressor: &mut Decompressor,
+        limit: usize,
+    ) -> Result<Self, RecordError> {
+        Batch::parse(batch)?.verify_crc()?;
+        Self::decode(batch, decompressor, limit)
+    }
+
     /// Decodes one whole batch; `limit` bounds the decompressed records in bytes. The CRC is not
-    /// checked: what a log gives out it has checked before.
+    /// checked: it was when the batch was written, and damage since shows in the records or not.
     /// Errors: as [`Batch::parse`], [`Decompressor::decompress`] and [`Records`].
     pub fn decode(
         batch: &Bytes,

@@ -4,6 +4,7 @@
 //! This node leads everything and is the whole ISR. Leaves out: racks. Source: KIP-4, KIP-430,
 //! KIP-516, KIP-700; KafkaApis.handleTopicMetadataRequest.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -69,8 +70,13 @@ async fn wanted(
     wanted: Vec<MetadataRequestTopic>,
     may_create: bool,
 ) -> Vec<MetadataResponseTopic> {
-    let mut topics = Vec::with_capacity(wanted.len());
+    // Named twice, answered once: else a small request could ask for any amount of memory.
+    let mut seen = HashSet::new();
+    let mut topics = Vec::new();
     for topic in wanted {
+        if !seen.insert((topic.name.clone(), topic.topic_id)) {
+            continue;
+        }
         // Who asks by id may leave the name empty instead of null, as the Java client does.
         topics.push(match topic.name {
             Some(name) if topic.topic_id == Uuid::ZERO => by_name(context, name, may_create).await,

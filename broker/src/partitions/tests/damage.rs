@@ -258,3 +258,32 @@ async fn a_stop_closes_many_logs_and_the_next_start_scans_none() {
     }
     node.stop().await;
 }
+
+/// One flipped bit must not become another truth: the node names the place, and does not start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_of_the_metadata_log_changes_nothing_unnoticed() {
+    const SETTINGS: [(&str, &str); 1] = [("retention.ms", "86400000")];
+    let file = path("__duolog_metadata-0").join(LOG);
+    let (mut at, mut starts, mut refused) = (0, 0, 0);
+    loop {
+        let node = TestNode::start(&[]).await;
+        let before = node.create_topic(TOPIC, &SETTINGS).await;
+        let disk = node.stop().await;
+        let mut content = disk.content(&file).expect("the log");
+        let Some(byte) = content.get_mut(at) else { break };
+        *byte ^= 1;
+        disk.overwrite(&file, &content);
+        starts += 1;
+        match start(&disk).await {
+            Err(_) => refused += 1,
+            Ok(node) => {
+                let image = node.controller.image().clone();
+                let topic = image.topic(TOPIC).expect("named as before");
+                assert_eq!((topic.id, topic.config.retention_ms), (before.id, 86_400_000), "{at}");
+                node.stop().await;
+            }
+        }
+        at += 11;
+    }
+    assert!(refused > starts / 2, "{refused} of {starts}");
+}

@@ -355,6 +355,12 @@ async fn metadata_creates_what_it_may() {
         assert_eq!((topic.error_code, topic.partitions.len()), (code, partitions));
         assert_eq!(topic.topic_id, topic_id);
     }
+    // Named a hundred times, answered once, as Kafka does.
+    let name = || MetadataRequestTopic { name: Some("t".into()), ..Default::default() };
+    let topics = (0..100).map(|_| name()).collect();
+    let request = MetadataRequest { topics: Some(topics), ..MetadataRequest::default() };
+    let response: MetadataResponse = client.call(9, &request).await;
+    assert_eq!(response.topics.len(), 1);
     node.stop().await;
 }
 
