@@ -36,7 +36,7 @@ use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::disk::{DiskError, DiskResult};
 use duolog_log_core::storage::names::FileKind;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::append::{Append, AppendError, AppendResult, Flush, Payload};
@@ -74,6 +74,8 @@ pub struct Shared {
     hints: checkpoints::Hints,
     /// Held by the thread that writes a checkpoint.
     checkpoint_writer: Mutex<()>,
+    /// A sealed segment was synced: the recovery point is worth being written.
+    seal_synced: Notify,
     producer_id_expiration_ms: i64,
     tail_budget: Arc<TailBudget>,
     tag_budget: Arc<TailBudget>,
@@ -107,6 +109,7 @@ impl Shared {
             metrics,
             hints: checkpoints::Hints::read(&data_dir)?,
             checkpoint_writer: Mutex::new(()),
+            seal_synced: Notify::new(),
             producer_id_expiration_ms,
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),

@@ -88,7 +88,7 @@ impl Controller {
         let ended = self.partitions.remove_topic(topic);
         match deletion::delete_folders(&self.partitions, &ended).await {
             Ok(()) => self.forget_deleted(vec![topic]).await?,
-            // The note stays, and with it the name is refused.
+            // The note stays, and with it the name is refused, until another try succeeds.
             Err(error) => tracing::error!(%topic, %error, "the topic's folders cannot be deleted"),
         }
         drop(running);
@@ -117,11 +117,27 @@ impl Controller {
         }
     }
 
+    /// Tries again what earlier errors left of deleted topics.
+    pub(crate) async fn delete_what_is_left(self: &Arc<Self>) {
+        let image = self.image.load_full();
+        for (topic, name) in image.deleted() {
+            if !self.deletions.is_running(*topic)
+                && !self.delete_leftovers(*topic, name.clone()).await
+            {
+                return;
+            }
+        }
+    }
+
     /// Tries again to rename the folders of a deleted topic; returns whether they are gone.
     async fn delete_leftovers(self: &Arc<Self>, topic: TopicId, name: Arc<str>) -> bool {
         let controller = self.clone();
         let deletion = tokio::spawn(async move {
             let Some(_running) = controller.deletions.begin(topic) else { return true };
+            if !controller.image.load().deleted().contains_key(&topic) {
+                // Done meanwhile: the folders of that name may be another topic's.
+                return true;
+            }
             match deletion::delete_leftovers(&controller.partitions, topic, name).await {
                 Ok(()) => controller.forget_deleted(vec![topic]).await.is_ok(),
                 Err(error) => {

@@ -26,7 +26,7 @@ const FOLDER_NAME_BYTES_MAX: usize = 255;
 /// checkpoints; the removal follows in the background after `file.delete.delay.ms`.
 ///
 /// Errors: a folder may still have its name, or a checkpoint an offset that a topic of the same name
-/// would be taken for. [`delete_leftovers`] tries again.
+/// would be taken for. [`delete_leftovers`] tries again. Needs no room on the disk but for checkpoints.
 pub async fn delete_folders(
     partitions: &Arc<Partitions>,
     ended: &[Arc<Partition>],
@@ -43,14 +43,12 @@ pub async fn delete_folders(
     let left_offsets = ended.iter().any(|partition| partition.may_be_in_checkpoints());
     let all = partitions.clone();
     let going = tokio::task::spawn_blocking(move || {
-        let renamed = if dirs.is_empty() { dirs } else { rename_all(&all, topic, &dirs)? };
-        if left_offsets {
-            checkpoints::write_all(&all)?;
+        if !dirs.is_empty() {
+            rename_all(&all, topic, &dirs, delay_ms)?;
         }
-        Ok(renamed)
+        if left_offsets { checkpoints::write_all(&all) } else { Ok(()) }
     });
-    remove_later(partitions.shared(), joined(going.await, partitions)?, delay_ms);
-    Ok(())
+    joined(going.await, partitions)
 }
 
 /// Renames what folders of the deleted topic `id` are left under its name, as [`delete_folders`].
@@ -67,29 +65,29 @@ pub async fn delete_leftovers(
         let is_its = |folder: &str| parse_folder(folder).is_some_and(|(topic, _)| topic == &*name);
         let its = folders.filter(|entry| is_its(&entry.name));
         let dirs: Vec<PathBuf> = its.map(|entry| data_dir.path().join(entry.name)).collect();
-        let renamed = rename_all(&all, id, &dirs)?;
-        checkpoints::write_all(&all)?;
-        Ok(renamed)
+        rename_all(&all, id, &dirs, 0)?;
+        checkpoints::write_all(&all)
     });
-    remove_later(partitions.shared(), joined(going.await, partitions)?, 0);
-    Ok(())
+    joined(going.await, partitions)
 }
 
-fn joined<T>(
-    outcome: Result<DiskResult<T>, tokio::task::JoinError>,
+fn joined(
+    outcome: Result<DiskResult<()>, tokio::task::JoinError>,
     partitions: &Partitions,
-) -> DiskResult<T> {
+) -> DiskResult<()> {
     let failed = |error| DiskError::new("rename in", partitions.shared().data_dir.path(), error);
     outcome.unwrap_or_else(|error| Err(failed(std::io::Error::other(error))))
 }
 
-/// Renames those of the folders that there are and that are the topic's, synced; returns their new
-/// names. Goes on after an error and returns the first.
+/// Renames those of the folders that there are and that are the topic's, synced. Goes on after an
+/// error and returns the first. What was renamed is removed after `delay_ms`, whatever fails here or
+/// later: a full disk takes no checkpoint until there is room again.
 fn rename_all(
     partitions: &Partitions,
     topic: TopicId,
     dirs: &[PathBuf],
-) -> DiskResult<Vec<PathBuf>> {
+    delay_ms: i64,
+) -> DiskResult<()> {
     let data_dir = &partitions.shared().data_dir;
     let (disk, mut renamed, mut outcome) = (data_dir.disk(), Vec::new(), Ok(()));
     for dir in dirs {
@@ -105,8 +103,9 @@ fn rename_all(
         }
     }
     // Also what an earlier attempt renamed.
-    disk.sync_dir(data_dir.path())?;
-    outcome.map(|()| renamed)
+    let synced = disk.sync_dir(data_dir.path());
+    remove_later(partitions.shared(), renamed, delay_ms);
+    synced.and(outcome)
 }
 
 fn remove_later(shared: &Arc<Shared>, dirs: Vec<PathBuf>, delay_ms: i64) {

@@ -128,9 +128,13 @@ impl Owner {
             self.log.sync_failed(&error);
             return self.fail(partition, &error.to_string());
         }
+        let has_sealed = self.log.has_unsynced_segments();
         self.log.mark_synced(point, clock::now_ms());
         let synced = self.log.recovery_point();
         partition.published.set_synced(synced);
+        if has_sealed && !self.log.has_unsynced_segments() {
+            partition.shared.seal_synced.notify_one();
+        }
         partition.emit(EventKind::LogFlush, Some(synced), None);
         partition.waiters.wake();
         self.advance(partition);

@@ -18,6 +18,12 @@ use crate::node::Node;
 /// Between two looks for logs that nobody writes to.
 const IDLE_CHECK_INTERVAL_MS: i64 = 10_000;
 
+/// Least time between two recovery point checkpoints that rolls ask for.
+const SEALED_CHECKPOINT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Between two tries of deletions that the disk refused.
+const DELETION_RETRY_MS: i64 = 10_000;
+
 /// Starts the background work of all partitions.
 pub fn start(node: &Arc<Node>) {
     let shared = node.partitions.shared().clone();
@@ -30,6 +36,7 @@ pub fn start(node: &Arc<Node>) {
         }
     });
     let times = &node.config.housekeeping;
+    node.background.spawn(note_sealed(node.partitions.clone(), node.stopping.clone()));
     for (checkpoint, interval_ms) in [
         (Checkpoint::RecoveryPoint, times.flush_checkpoint_interval_ms),
         (Checkpoint::LogStart, times.start_checkpoint_interval_ms),
@@ -42,6 +49,15 @@ pub fn start(node: &Arc<Node>) {
     }
     let partitions = node.partitions.clone();
     every(node, IDLE_CHECK_INTERVAL_MS, move || rest(partitions.clone()));
+    let controller = Arc::downgrade(&node.controller);
+    every(node, DELETION_RETRY_MS, move || {
+        let controller = controller.upgrade();
+        async move {
+            if let Some(controller) = controller {
+                controller.delete_what_is_left().await;
+            }
+        }
+    });
     let partitions = node.partitions.clone();
     let stopping = node.stopping.clone();
     every(node, times.retention_check_interval_ms, move || {
@@ -87,6 +103,23 @@ async fn write_changed(partitions: Arc<Partitions>, checkpoint: Checkpoint, last
         && write(partitions, checkpoint).await == Written::Yes
     {
         last.store(fingerprint, Ordering::Relaxed);
+    }
+}
+
+/// Writes the recovery points soon after a sealed segment was synced: what is damaged later below
+/// them costs nothing behind it.
+async fn note_sealed(partitions: Arc<Partitions>, stopping: CancellationToken) {
+    let work = async {
+        loop {
+            partitions.shared().seal_synced.notified().await;
+            write(partitions.clone(), Checkpoint::RecoveryPoint).await;
+            // One file holds all partitions: many rolls have it written once.
+            tokio::time::sleep(SEALED_CHECKPOINT_PAUSE).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = stopping.cancelled() => {}
     }
 }
 

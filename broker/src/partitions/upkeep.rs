@@ -18,13 +18,13 @@ impl Owner {
     pub(super) fn keep_house(&mut self, partition: &Arc<Partition>) {
         let now_ms = clock::now_ms();
         let end_before = self.log.log_end_offset();
-        let done = self.log.roll_if_due(now_ms).and_then(|rolled| {
-            if rolled {
-                partition.emit(EventKind::LogRoll, Some(end_before), None);
-            }
-            self.log.apply_retention(self.replica.high_watermark().0, now_ms)
-        });
-        match done {
+        let rolled = self.log.roll_if_due(now_ms);
+        if matches!(rolled, Ok(true)) {
+            partition.emit(EventKind::LogRoll, Some(end_before), None);
+        }
+        // A roll that lacks room keeps nothing from going.
+        let retained = self.log.apply_retention(self.replica.high_watermark().0, now_ms);
+        match &retained {
             Ok(retained) if retained.segments_deleted > 0 => {
                 tracing::info!(
                     topic = %partition.topic,
@@ -36,11 +36,11 @@ impl Owner {
                 );
                 partition.emit(EventKind::LogDelete, Some(self.log.log_start_offset()), None);
             }
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
-                    "retention failed");
-            }
+            Ok(_) | Err(_) => {}
+        }
+        if let Err(error) = rolled.and(retained) {
+            tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
+                "retention failed");
         }
         self.flush_next(partition);
         self.log.remove_deleted(now_ms);

@@ -8,6 +8,7 @@ use duolog_log_core::storage::checkpoint::{LOG_START_FILE, RECOVERY_POINT_FILE, 
 
 use super::*;
 use crate::kafka::codec::messages::ProduceResponse;
+use crate::partitions::deletion;
 use crate::testing::served::{Client, batch, eventually, produce_request};
 
 /// Polls `future` as often as it is woken, `polls` times at most, and drops it; whether it ended.
@@ -156,7 +157,15 @@ async fn a_deletion_that_the_disk_refuses_is_noted_and_tried_again_before_the_na
             // The metadata log itself was hit and takes no more writes.
             continue;
         }
-        refused += usize::from(!node.node.controller.image().deleted().is_empty());
+        let is_left = !node.node.controller.image().deleted().is_empty();
+        refused += usize::from(is_left);
+        if at % 2 == 0 {
+            // As it is now and then.
+            node.node.controller.delete_what_is_left().await;
+            assert!(node.node.controller.image().deleted().is_empty(), "fault at {at}");
+            let named = folders(&node.disk, "t").into_iter();
+            assert_eq!(named.filter(|name| !name.ends_with("-delete")).count(), 0);
+        }
         let again = node.create_topic("t", &[]).await;
         assert!(node.node.controller.image().deleted().is_empty());
         assert_eq!(produce_to(&mut client, 0, "new").await, (0, 0), "fault at {at}");
@@ -168,6 +177,22 @@ async fn a_deletion_that_the_disk_refuses_is_noted_and_tried_again_before_the_na
         node.stop().await;
     }
     assert!(refused > 0, "some fault hit the folders");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_keeps_no_folder_of_a_deleted_topic() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[("file.delete.delay.ms", "0")]).await;
+    let mut client = node.connect().await;
+    assert_eq!(produce_to(&mut client, 0, "old").await, (0, 0));
+    let partitions = node.node.partitions.clone();
+    let ended = partitions.remove_topic(topic.id);
+    node.disk.set_capacity(Some(0));
+    let deleted = deletion::delete_folders(&partitions, &ended).await;
+    assert!(deleted.is_err(), "the name is not free while a checkpoint speaks of it");
+    eventually("the folder is gone", || folders(&node.disk, "t").is_empty()).await;
+    node.disk.set_capacity(None);
+    node.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -78,6 +78,30 @@ async fn what_was_never_written_is_neither_opened_nor_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn on_a_full_disk_retention_deletes_what_is_sealed_though_nothing_can_be_rolled() {
+    let node = TestNode::start(&[]).await;
+    let settings = [("segment.bytes", "1048576"), ("segment.ms", "1"), ("retention.ms", "1")];
+    let topic = node.create_topic("t", &settings).await;
+    let mut client = node.connect().await;
+    let large = "x".repeat(400_000);
+    for _ in 0..3 {
+        client.produce("t", 1, batch(&[&large])).await;
+    }
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    eventually("the sealed segment is on disk", || partition.synced() == 2).await;
+    node.disk.set_capacity(Some(0));
+    let starts_at = |offset| {
+        partition.keep_house();
+        partition.offsets().log_start == offset
+    };
+    eventually("the sealed segment is gone", || starts_at(2)).await;
+    assert_eq!(partition.offsets().log_end, 3);
+    node.disk.set_capacity(None);
+    eventually("so is the last one", || starts_at(3)).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_is_written_again_only_when_it_says_something_else() {
     let node = TestNode::start(&["replica.high.watermark.checkpoint.interval.ms=3600000"]).await;
     node.create_topic("t", &[]).await;

@@ -1,5 +1,9 @@
 //! What is flushed without anybody asking, and what a disk that refuses for a while ends: nothing.
 
+use std::path::Path;
+
+use duolog_log_core::storage::checkpoint::RECOVERY_POINT_FILE;
+
 use super::*;
 use crate::controller::topics::{Door as TopicDoor, IfExists, NewTopic};
 use crate::testing::served::eventually;
@@ -16,6 +20,13 @@ async fn a_roll_has_the_sealed_segment_flushed() {
     let topic = node.node.controller.image().topic(TOPIC).expect("the topic").id;
     let partition = node.node.partitions.find(topic, 0).expect("its partition");
     eventually("the sealed segment is on disk", || partition.synced() == 2).await;
+    // Long before the next checkpoint is due, a start knows it.
+    let file = Path::new("/data").join(RECOVERY_POINT_FILE);
+    eventually("the recovery point is noted", || {
+        let content = node.disk.content(&file).unwrap_or_default();
+        String::from_utf8_lossy(&content).contains("t 0 2\n")
+    })
+    .await;
     node.stop().await;
 }
 
