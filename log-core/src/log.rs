@@ -97,6 +97,8 @@ pub struct Log {
     verifications: Verifications,
     /// How often the set of open transactions may have changed since the log was opened.
     transactions_changed: u64,
+    /// Dropped segments whose files still bear their names, since renaming them failed: in the order in which they go.
+    undeleted: Vec<Arc<Segment>>,
 }
 
 /// Whether a log takes writes.

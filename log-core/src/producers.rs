@@ -193,6 +193,19 @@ impl Producers {
         self.unreplicated.retain(|_, marker| *marker >= high_watermark);
     }
 
+    /// Takes over which completed transactions `earlier` knew not to be replicated, of those that are still here: this
+    /// state was made anew from the log, which does not say so.
+    pub fn take_unreplicated_of(&mut self, earlier: &Self) {
+        let kept = earlier.unreplicated.iter().filter(|(_, marker)| **marker < self.end_offset);
+        self.unreplicated = kept.map(|(first, marker)| (*first, *marker)).collect();
+    }
+
+    /// Whether any producer has ever ended a transaction.
+    #[must_use]
+    pub fn has_ended_transactions(&self) -> bool {
+        self.producers.values().any(|producer| producer.coordinator_epoch != NO_COORDINATOR)
+    }
+
     /// The batch that a client sends again, if it is one of the last few.
     #[must_use]
     pub fn duplicate(&self, header: &BatchHeader) -> Option<SentBatch> {

@@ -149,7 +149,7 @@ impl Recovery {
         let mut log_start = hint.log_start_offset.unwrap_or(0).max(first);
         self.epochs_on_file = checkpoint::read_leader_epochs(&*self.disk, &self.dir)?;
         self.epochs = match &self.epochs_on_file {
-            Some(epochs) => epochs.clone(),
+            Some(epochs) => replay::with_earlier_epochs(epochs, &segments, log_start)?,
             None => replay::epochs_of(&segments)?,
         };
         let content = self.content(segments, hint)?;
@@ -292,6 +292,7 @@ impl Recovery {
             deletions: Vec::new(),
             verifications: Verifications::default(),
             transactions_changed: 0,
+            undeleted: Vec::new(),
         })
     }
 }

@@ -159,11 +159,17 @@ impl Log {
         ends.chain([self.log_end]).take_while(|end| *end <= high_watermark).count()
     }
 
-    /// As [`Self::delete_segments`], of segments that do no harm where they stay.
+    /// As [`Self::delete_segments`], of segments that do no harm where they stay: they go with the next ones, and before
+    /// those. Behind one that stays none may go, or opening the log finds a gap and takes what follows for what a
+    /// truncation has left.
     pub(super) fn delete_unneeded(&mut self, dropped: &[Arc<Segment>], now_ms: i64) {
-        if let Err(error) = self.delete_segments(dropped, now_ms) {
+        self.undeleted.extend(dropped.iter().map(Arc::clone));
+        let waiting = std::mem::take(&mut self.undeleted);
+        let (gone, outcome) = self.delete_in_order(&waiting, now_ms);
+        if let Err(error) = outcome {
             tracing::debug!(%error, partition = %self.identity.partition, "a segment stays");
         }
+        self.undeleted = waiting.into_iter().skip(gone).collect();
     }
 
     /// Renames the files of segments that no view leads to any more, in the order given: from one
@@ -176,8 +182,18 @@ impl Log {
         dropped: &[Arc<Segment>],
         now_ms: i64,
     ) -> DiskResult<()> {
+        self.delete_in_order(dropped, now_ms).1
+    }
+
+    /// How many are gone, and why not all of them.
+    fn delete_in_order(
+        &mut self,
+        dropped: &[Arc<Segment>],
+        now_ms: i64,
+    ) -> (usize, DiskResult<()>) {
         let mut paths = Vec::new();
         let mut outcome = Ok(());
+        let mut gone = 0;
         for segment in dropped {
             match segment.retire() {
                 Ok(renamed) => paths.extend(renamed),
@@ -186,12 +202,13 @@ impl Log {
                     break;
                 }
             }
+            gone += 1;
             // Without its log file it is removed at the next opening.
             let snapshot = self.rename_deleted(&segment.paths.of(FileKind::Snapshot));
             paths.extend(snapshot.unwrap_or_default());
         }
         self.schedule_deletion(paths, now_ms);
-        outcome
+        (gone, outcome)
     }
 
     /// Drops the snapshots at `offset` and above. Errors: one of them is still there.

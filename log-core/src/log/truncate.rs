@@ -87,6 +87,8 @@ impl Log {
         self.publish_truncation();
         self.epochs_changed += 1;
         dropped.reverse();
+        // What retention could not remove must not be found behind what begins now.
+        dropped.extend(std::mem::take(&mut self.undeleted).into_iter().rev());
         self.start_anew(&dropped, now_ms).inspect_err(|error| self.fail(error))?;
         self.names_changed += 1;
         self.segments.push(Arc::clone(&self.active.segment));
@@ -124,9 +126,34 @@ impl Log {
         Ok(true)
     }
 
+    /// Tells a log that was just opened how far it was known to be replicated: a transaction that ended is unstable
+    /// until its marker is. What the files say of the producers leaves that out when they are newer.
+    ///
+    /// Errors: `Storage`.
+    pub fn opened_at_high_watermark(
+        &mut self,
+        high_watermark: i64,
+        now_ms: i64,
+    ) -> Result<(), LogError> {
+        if high_watermark < self.log_end && self.producers.has_ended_transactions() {
+            self.producers = self.load_producers(high_watermark, now_ms)?;
+        }
+        self.high_watermark_moved(high_watermark);
+        Ok(())
+    }
+
     /// Builds the producers anew for a log that was cut.
     fn reload_producers(&mut self, now_ms: i64) -> Result<(), LogError> {
+        let mut producers = self.load_producers(self.log_end, now_ms)?;
+        producers.take_unreplicated_of(&self.producers);
+        self.producers = producers;
+        Ok(())
+    }
+
+    /// The producers at the log end, from the newest snapshot at or below `limit` and what was written after it.
+    fn load_producers(&self, limit: i64, now_ms: i64) -> Result<Producers, LogError> {
         let mut offsets = Inventory::snapshots(&*self.disk, &self.dir)?;
+        drop(offsets.split_off(&limit.saturating_add(1)));
         let mut snapshots = Snapshots {
             disk: &*self.disk,
             dir: &self.dir,
@@ -134,8 +161,7 @@ impl Log {
             now_ms,
             expiration_ms: self.config.producer_id_expiration_ms,
         };
-        self.producers = snapshots.load(&self.segments, self.log_end)?.producers;
-        Ok(())
+        Ok(snapshots.load(&self.segments, self.log_end)?.producers)
     }
 
     fn first_base_offset(&self) -> i64 {

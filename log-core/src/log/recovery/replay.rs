@@ -131,6 +131,27 @@ pub(in crate::log) fn epochs_of(segments: &[Arc<Segment>]) -> DiskResult<LeaderE
     Ok(epochs)
 }
 
+/// The epochs that the file says, and before them those of what is there although the file has let go of it.
+///
+/// The file follows a log start that moved; a power cut may forget where the log starts, and then records are back in
+/// front of the file's first entry. Without their epochs the log would say that an older one ended where that begins.
+pub(in crate::log) fn with_earlier_epochs(
+    on_file: &LeaderEpochs,
+    segments: &[Arc<Segment>],
+    log_start: i64,
+) -> DiskResult<LeaderEpochs> {
+    let first = on_file.entries().first().map_or(log_start, |first| first.start_offset.0);
+    if first <= log_start {
+        return Ok(on_file.clone());
+    }
+    let earlier = segments.partition_point(|segment| segment.base_offset < first);
+    let mut epochs = epochs_of(segments.get(..earlier).unwrap_or_default())?;
+    for entry in on_file.entries() {
+        epochs.assign(entry.epoch, entry.start_offset);
+    }
+    Ok(epochs)
+}
+
 /// Takes in the batches from the producers' end up to `limit`; the transactions that they abort.
 pub(in crate::log) fn replay_batches(
     producers: &mut Producers,

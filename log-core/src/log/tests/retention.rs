@@ -185,6 +185,45 @@ fn a_segment_that_cannot_be_renamed_leaves_no_gap_behind_it() {
     }
 }
 
+/// Else the second run's gap makes the next start take all that follows for the rest of a truncation.
+#[test]
+fn what_could_not_be_renamed_goes_first_the_next_time() {
+    for at in 0..8 {
+        let disk = data_disk();
+        let mut log = open(&disk, small(200));
+        for _ in 0..8 {
+            put(&mut log, &["some value"]);
+        }
+        log.set_log_start_offset(3).unwrap();
+        disk.fail_operation(disk.operations() + at, Fault::Io);
+        log.apply_retention(8, 0).unwrap();
+        disk.clear_faults();
+        log.set_log_start_offset(6).unwrap();
+        log.apply_retention(8, 0).unwrap();
+        let log = open(&disk.kill(), small(200));
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (6, 8), "{at}");
+    }
+}
+
+#[test]
+fn what_could_not_be_renamed_is_gone_when_the_log_starts_elsewhere() {
+    for at in 0..8 {
+        let disk = data_disk();
+        let mut log = open(&disk, small(200));
+        for _ in 0..8 {
+            put(&mut log, &["some value"]);
+        }
+        log.set_log_start_offset(3).unwrap();
+        disk.fail_operation(disk.operations() + at, Fault::Io);
+        log.apply_retention(8, 0).unwrap();
+        disk.clear_faults();
+        log.truncate_fully_and_start_at(20, 0).unwrap();
+        put(&mut log, &["after it"]);
+        let log = open(&disk.kill(), small(200));
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (20, 21), "{at}");
+    }
+}
+
 #[test]
 fn what_retention_drops_is_held_open_by_nobody_even_if_it_was_never_flushed() {
     let disk = data_disk();

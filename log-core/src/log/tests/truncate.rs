@@ -68,6 +68,49 @@ fn an_aborted_transaction_beyond_the_cut_is_open_again() {
     assert_eq!(log.first_unstable_offset(), Some(2));
 }
 
+/// DeleteRecords, and a crash before its checkpoint: else an older epoch would seem to end where the file begins.
+#[test]
+fn records_that_are_back_after_a_crash_have_their_epochs() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    for epoch in [1, 1, 2, 2, 3, 3] {
+        log.append_as_leader(vec![plain(&["x"])], LeaderEpoch(epoch), 0).pop().unwrap().unwrap();
+    }
+    let all = log.reader().leader_epochs().entries().to_vec();
+    log.set_log_start_offset(3).unwrap();
+    log.flush(0).unwrap();
+    let first = log.reader().leader_epochs().entries()[0];
+    assert_eq!((first.epoch, first.start_offset), (LeaderEpoch(2), Offset(3)));
+    let log = open(&disk.kill(), small(1 << 20));
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, 6));
+    assert_eq!(log.reader().leader_epochs().entries(), all);
+    let hint = OpenHint { log_start_offset: Some(3), ..OpenHint::default() };
+    let log = open_as(&disk.kill(), small(1 << 20), hint).0;
+    assert_eq!(log.reader().leader_epochs().entries()[0], first);
+}
+
+/// A clean stop writes the producers as they are at the end; that a marker is not replicated is not in there.
+#[test]
+fn a_transaction_stays_unstable_until_its_marker_is_replicated_whatever_happens_to_the_log() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    let txn = |id| of_producer((id, 0), 0, BatchKind::Transactional, &["x"]);
+    for id in [1, 2, 3] {
+        append(&mut log, txn(id)).unwrap();
+        append(&mut log, marker((id, 0), TransactionOutcome::Commit)).unwrap();
+    }
+    log.high_watermark_moved(2);
+    assert_eq!(log.first_unstable_offset(), Some(2));
+    log.close_clean(0).unwrap();
+    let mut log = open_as(&disk, small(1 << 20), clean()).0;
+    log.opened_at_high_watermark(2, 0).unwrap();
+    assert_eq!(log.first_unstable_offset(), Some(2), "the second one's marker is at 3");
+    log.truncate_to(4, 0).unwrap();
+    assert_eq!(log.first_unstable_offset(), Some(2));
+    log.high_watermark_moved(4);
+    assert_eq!(log.first_unstable_offset(), None);
+}
+
 #[test]
 fn everything_goes_and_the_log_starts_elsewhere() {
     for to in [0, 5, 1000] {
