@@ -14,9 +14,10 @@ lint:
 	cargo check -p duolog-log-core -p duolog-coordinator --no-default-features
 
 # Seeds of the replication simulator; the first that breaks a promise ends it. SIM='--first 0 --seeds 100000'.
+# Its profile unwinds, so that an assertion that fails has its seed too.
 SIM ?= --seeds 100000
 sim:
-	cargo run --release -q -p duolog-sim -- $(SIM)
+	cargo run --profile sim -q -p duolog-sim -- $(SIM)
 
 demo: setup
 	@scripts/demo

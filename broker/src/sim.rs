@@ -48,7 +48,8 @@ fn replay(out: &mut impl Write, args: &ReplayArgs) -> anyhow::Result<()> {
         Some(name) => Some(fault(name)?),
     };
     let seed = args.seed.unwrap_or_default();
-    let report = Builder { seed, planted, recording: Recording::On }.run();
+    let recording = Recording::On;
+    let report = Builder { seed, planted, recording, ..Builder::default() }.run();
     if args.json {
         write_lines(out, &report.lines)?;
         let end = json!({"seed": seed, "trace": format!("{:016x}", report.trace_hash),

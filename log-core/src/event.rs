@@ -39,6 +39,8 @@ kinds! {
     ReplicaFetch = "repl.fetch",
     /// A follower wrote what its leader sent.
     ReplicaAppend = "repl.append",
+    /// The coordinator gave the partition other replicas, or another minimum of them.
+    ReplicaAssign = "repl.assign",
     /// The high watermark rose.
     HighWatermarkAdvanced = "hw.advance",
     /// The last stable offset rose.
@@ -115,6 +117,8 @@ kinds! {
     FaultRestart = "fault.restart",
     /// Messages to or from a node are lost, or pass again.
     FaultNetwork = "fault.network",
+    /// A node's clock was set.
+    FaultClock = "fault.clock",
     /// The coordinator took a node for dead.
     FaultSession = "fault.session",
 }

@@ -14,7 +14,7 @@ use duolog_log_core::replication::partition::{Acks, Role, TruncationRule};
 use crate::checker::{Checker, Stop};
 use crate::coordinator::COORDINATOR;
 use crate::coverage::Coverage;
-use crate::message::{Address, Envelope, Message, Outcome, ProduceRequest};
+use crate::message::{Address, Envelope, Kind, Message, Outcome, ProduceRequest};
 use crate::node::{Node, Step};
 use crate::observer::Observer;
 use crate::plan::{FlushPolicy, Plan};
@@ -159,6 +159,7 @@ impl Stage {
     fn new(truncation: TruncationRule) -> Self {
         let plan = Plan {
             replicas: [1, 2, 3].map(NodeId).to_vec(),
+            nodes: [1, 2, 3].map(NodeId).to_vec(),
             min_insync_replicas: 2,
             truncation,
             unclean: UncleanElection::Refused,
@@ -170,6 +171,9 @@ impl Stage {
             late_per_mille: 0,
             fault_every_ms: i64::MAX,
             segment_bytes: 1 << 20,
+            retention_bytes: -1,
+            chaos_ms: 0,
+            blow: None,
             planted: None,
         };
         let mut state = PartitionState::created(plan.replicas.clone(), plan.min_insync_replicas);
@@ -198,7 +202,8 @@ impl Stage {
     fn on(&mut self, node: NodeId, act: impl FnOnce(&mut Node, &mut Step<'_>)) {
         let Some(found) = self.nodes.get_mut(&node) else { return };
         let now_ms = self.now_ms;
-        act(found, &mut Step { now_ms, node, out: &mut self.out, seen: &mut self.seen });
+        let (clock_ms, out, seen) = (now_ms, &mut self.out, &mut self.seen);
+        act(found, &mut Step { now_ms, clock_ms, node, out, seen });
         let nodes = &self.nodes;
         self.seen.trace.settle(|| nodes.values().map(Node::view).collect());
     }
@@ -293,7 +298,8 @@ impl Stage {
     fn produce(&mut self, leader: NodeId, value: u64, acks: Acks) {
         self.now_ms += 10;
         self.sent.insert(value, acks);
-        let request = ProduceRequest { attempt: value, acks, values: vec![value], producer: None };
+        let (values, kind) = (vec![value], Kind::Plain);
+        let request = ProduceRequest { attempt: value, acks, values, producer: None, kind };
         let (from, to) = (Address::Client(0), Address::Node(leader));
         self.out.push(Envelope { from, to, message: Message::Produce(request) });
         self.carry();

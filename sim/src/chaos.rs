@@ -2,14 +2,15 @@
 
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::NodeId;
-use duolog_log_core::replication::election::UncleanElection;
-use duolog_log_core::replication::partition::Role;
 use duolog_log_core::testing::mem_disk::{Crash, Fault};
 
 use crate::checker::Stop;
+use crate::coordinator::COORDINATOR;
 use crate::network::CutOff;
-use crate::plan::FlushPolicy;
+use crate::plan::timing;
 use crate::run::Simulation;
+
+mod changes;
 
 /// How a process ends whose disk was told to stop inside a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +19,26 @@ pub enum Halt {
     Power,
 }
 
+/// For how long a disk is full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Shortly,
+    /// Far longer than a replica may lag.
+    Long,
+}
+
 impl Simulation {
     /// One thing goes wrong.
     pub(crate) fn strike(&mut self) {
-        let Some(node) = self.random.choose(&self.plan.replicas) else { return };
-        // Leaders are where it hurts.
-        let node = match self.coordinator.state.leader {
-            Some(leader) if self.random.happens(300) => leader,
-            _ => node,
+        let state = &self.coordinator.state;
+        // Leaders are where it hurts; who is no replica has little to lose.
+        let node = match state.leader {
+            Some(leader) if self.random.happens(300) => Some(leader),
+            _ if self.random.happens(900) => self.random.choose(&state.replicas),
+            _ => self.random.choose(&self.plan.nodes),
         };
-        match self.random.below(100) {
+        let Some(node) = node else { return };
+        match self.random.below(140) {
             0..12 => self.kill(node, Stop::Process),
             12..16 => self.stop_cleanly(node),
             16..27 => self.cut_power(node),
@@ -35,13 +46,19 @@ impl Simulation {
             30..37 => self.halt_inside_a_call(node),
             37..52 => self.cut_off(node),
             52..58 => self.slow_down(node),
-            58..63 => self.fill_disk(node),
-            63..66 => self.break_disk(node),
-            66..82 => self.move_leader(node),
-            82..87 => self.delete_records(),
-            87..92 => self.end_session(node),
-            92..96 => self.flip_unclean(),
-            _ => self.flip_flush(node),
+            58..62 => self.fill_disk(node, Full::Shortly),
+            62..64 => self.fill_disk(node, Full::Long),
+            64..67 => self.break_disk(node),
+            67..83 => self.move_leader(node),
+            83..88 => self.delete_records(),
+            88..93 => self.end_session(node),
+            93..97 => self.flip_unclean(),
+            97..101 => self.flip_flush(node),
+            101..117 => self.reassign(),
+            117..120 => self.cancel_reassignment(),
+            120..129 => self.change_minimum(),
+            129..135 => self.set_clock(node),
+            _ => self.stall_coordinator(),
         }
     }
 
@@ -99,7 +116,7 @@ impl Simulation {
 
     fn cut_power_of_several(&mut self) {
         let down: Vec<_> =
-            self.plan.replicas.clone().into_iter().filter(|_| self.random.happens(600)).collect();
+            self.plan.nodes.clone().into_iter().filter(|_| self.random.happens(600)).collect();
         for node in down {
             self.cut_power(node);
         }
@@ -137,15 +154,20 @@ impl Simulation {
             .fault((self.now_ms, node), EventKind::FaultDisk, || format!("slow for {for_ms} ms"));
     }
 
-    fn fill_disk(&mut self, node: NodeId) {
+    fn fill_disk(&mut self, node: NodeId, full: Full) {
         let room = self.random.below(2_000);
-        let until_ms = self.now_ms + self.random.between(100, 900);
+        let for_ms = match full {
+            Full::Shortly => self.random.between(100, 900),
+            Full::Long => self.random.between(10, 20) * timing::REPLICA_LAG_TIME_MAX_MS,
+        };
         if let Some(found) = self.nodes.get_mut(&node) {
             found.disk.set_capacity(Some(found.disk.used_bytes() + room));
-            self.full_until.insert(node, until_ms);
+            self.full_until.insert(node, self.now_ms + for_ms);
         }
-        self.seen
-            .fault((self.now_ms, node), EventKind::FaultDisk, || format!("{room} bytes are left"));
+        self.seen.coverage.long_full_disks += u64::from(full == Full::Long);
+        self.seen.fault((self.now_ms, node), EventKind::FaultDisk, || {
+            format!("{room} bytes are left for {for_ms} ms")
+        });
     }
 
     fn break_disk(&mut self, node: NodeId) {
@@ -155,47 +177,28 @@ impl Simulation {
         }
     }
 
-    fn move_leader(&mut self, node: NodeId) {
-        let preferred = self.coordinator.state.preferred_leader().unwrap_or(node);
-        let to = if self.random.happens(400) { preferred } else { node };
-        self.with_coordinator(|coordinator, round| coordinator.move_to(to, round));
-    }
-
-    fn end_session(&mut self, node: NodeId) {
-        self.with_coordinator(|coordinator, round| coordinator.expire(node, round));
-    }
-
-    /// DeleteRecords to somewhere below the leader's HW, also inside a batch.
-    fn delete_records(&mut self) {
-        let Some(leader) = self.coordinator.state.leader else { return };
-        let Some(node) = self.nodes.get(&leader) else { return };
-        let Some(process) = &node.process else { return };
-        if process.replica.role() != Role::Leader {
-            return;
+    /// The clock of `node` is set: forward or back, by little or by far more than a replica may lag.
+    fn set_clock(&mut self, node: NodeId) {
+        let (near, far) = (timing::REPLICA_LAG_TIME_MAX_MS, 3_600_000);
+        let by_ms = match self.random.happens(500) {
+            true => self.random.between(-near, near),
+            false => self.random.between(-far, far),
+        };
+        if let Some(found) = self.nodes.get_mut(&node) {
+            found.clock_ahead_ms += by_ms;
         }
-        let (start, end) =
-            (process.replica.log_start_offset().0, process.replica.high_watermark().0);
-        let to = self.random.between(start, start + (end - start) / 2);
-        self.with_node(leader, |node, step| {
-            node.run(step, |process, _, step| process.raise_log_start(to, step));
+        self.seen.coverage.clock_jumps += 1;
+        self.seen.fault((self.now_ms, node), EventKind::FaultClock, || {
+            format!("the clock jumps by {by_ms} ms")
         });
     }
 
-    fn flip_unclean(&mut self) {
-        if self.plan.flips_unclean {
-            self.coordinator.unclean = match self.coordinator.unclean {
-                UncleanElection::Allowed => UncleanElection::Refused,
-                UncleanElection::Refused => UncleanElection::Allowed,
-            };
-        }
-    }
-
-    fn flip_flush(&mut self, node: NodeId) {
-        let policies =
-            [FlushPolicy::WithCheckpoints, FlushPolicy::AfterMs(50), FlushPolicy::EveryAppend];
-        let policy = self.random.choose(&policies).unwrap_or(FlushPolicy::WithCheckpoints);
-        if let Some(found) = self.nodes.get_mut(&node) {
-            found.flush = policy;
-        }
+    /// The coordinator answers nobody for a while.
+    fn stall_coordinator(&mut self) {
+        let for_ms = self.random.between(100, 600);
+        self.coordinator.stalled_until_ms = self.now_ms + for_ms;
+        self.seen.coverage.coordinator_stalls += 1;
+        let at = (self.now_ms, COORDINATOR);
+        self.seen.fault(at, EventKind::FaultNetwork, || format!("answers nobody for {for_ms} ms"));
     }
 }

@@ -5,9 +5,13 @@
 //! 1. start ≤ LSO ≤ HW ≤ LEO; a leader's HW never goes back; the machine and the log agree on where the log ends.
 //! 2. A replica's log below its HW is what was committed there: logs agree below the HW.
 //! 3. One epoch has one leader, and only that one acknowledges in it.
-//! 4. What is acknowledged with `acks=all` is committed, on an ISR of at least `min.insync.replicas`.
-//! 5. Committed means: a leader's HW has passed it. A leader elected without doubt has every committed record. So
-//!    nothing acknowledged is lost, and no consumer sees what later vanishes.
+//! 4. What is acknowledged with `acks=all` is committed, on an ISR of at least `min.insync.replicas` as that was in the
+//!    version of the partition's state by which the leader acts at that moment.
+//! 5. Committed means: a leader's HW has passed it. Every replica that may be elected without doubt (ISR, eligible) has
+//!    every committed record from its log start on, and a leader elected without doubt has them too. So nothing
+//!    acknowledged is lost, and no consumer sees what later vanishes.
+//!    A consumer that reads only what is committed sees nothing of an open transaction, and of each ended one it is told
+//!    rightly how it ended.
 //! 6. A dead process loses nothing that it wrote, a power cut nothing that was synced.
 //! 7. A producer with idempotence finds each record once in the end, as long as it kept its epoch.
 //!
@@ -22,43 +26,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use duolog_log_core::ids::{LeaderEpoch, NodeId};
+use duolog_log_core::record::TransactionOutcome;
 use duolog_log_core::replication::election::{Election, PartitionState};
 use duolog_log_core::replication::partition::{Partition, Role};
 
 use crate::coverage::Coverage;
 
+mod committed;
 mod shadow;
 
+use committed::{Committed, committed_at};
 pub use shadow::{Entry, Shadow};
-
-/// A record below some leader's HW.
-#[derive(Clone, Debug)]
-struct Committed {
-    entry: Entry,
-    /// What was committed here before it was lost as permitted.
-    earlier: Vec<Entry>,
-    /// Nodes that had it and forgot it in a power cut.
-    forgotten: BTreeSet<NodeId>,
-    /// Whether it may be missing from now on.
-    forfeited: bool,
-    acknowledged: bool,
-}
-
-impl Committed {
-    const fn new(entry: Entry) -> Self {
-        Self {
-            entry,
-            earlier: Vec::new(),
-            forgotten: BTreeSet::new(),
-            forfeited: false,
-            acknowledged: false,
-        }
-    }
-
-    fn allows(&self, entry: Entry) -> bool {
-        self.entry == entry || self.earlier.contains(&entry)
-    }
-}
 
 /// How a node came to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +62,11 @@ pub struct Checker {
     leaders: BTreeMap<LeaderEpoch, NodeId>,
     leader_watermarks: BTreeMap<NodeId, (LeaderEpoch, i64)>,
     state: PartitionState,
+    /// How many replicas had to be in sync, by version of the state.
+    required: BTreeMap<i32, usize>,
+    /// Nodes that lost something in a power cut of which the coordinator does not know yet: what they have claimed
+    /// before may still be counted.
+    doubtful: BTreeSet<NodeId>,
     /// The newest leader epoch that came from an unclean election.
     unclean: Option<LeaderEpoch>,
     /// Whether that leader, or one after it, has begun to lead.
@@ -98,11 +81,13 @@ impl Checker {
     #[must_use]
     pub fn new(state: PartitionState) -> Self {
         Self {
-            shadows: state.replicas.iter().map(|node| (*node, Shadow::default())).collect(),
+            shadows: BTreeMap::new(),
             committed: Vec::new(),
             leaders: BTreeMap::new(),
             leader_watermarks: BTreeMap::new(),
+            required: BTreeMap::from([(state.partition_epoch, state.required_replicas())]),
             state,
+            doubtful: BTreeSet::new(),
             unclean: None,
             unclean_settled: true,
             violation: None,
@@ -165,11 +150,13 @@ impl Checker {
         if let Some(shadow) = self.shadows.get_mut(&node) {
             shadow.truncate(end);
         }
+        self.check_still_holds(node, end);
     }
 
     /// `node` dropped its log and goes on at `offset`.
     pub fn started_anew(&mut self, node: NodeId, offset: i64) {
         self.shadows.insert(node, Shadow::starting_at(offset));
+        self.check_still_holds(node, offset);
     }
 
     /// The log of `node` starts at `start` now.
@@ -192,7 +179,7 @@ impl Checker {
                     });
                 }
             }
-            Stop::InsideCall => {}
+            Stop::InsideCall => self.check_still_holds(node, 0),
             Stop::Power { synced } => {
                 if let Some(offset) = before.first_difference(&found)
                     && offset < synced
@@ -201,6 +188,9 @@ impl Checker {
                     self.violate(|| {
                         format!("node {node} forgot its record at {offset}, synced up to {synced}")
                     });
+                }
+                if found.end() < before.end() {
+                    self.doubtful.insert(node);
                 }
                 for (offset, committed) in (0_i64..).zip(&mut self.committed) {
                     let had = before.at(offset) == Some(committed.entry);
@@ -213,17 +203,27 @@ impl Checker {
         }
     }
 
+    /// The coordinator knows that the log of `node` is in doubt: what an earlier run claimed counts no more.
+    pub fn doubt_told(&mut self, node: NodeId) {
+        self.doubtful.remove(&node);
+    }
+
     /// The coordinator holds another state, and how its leader was found if that is new.
     pub fn state_changed(&mut self, state: &PartitionState, election: Option<Election>) {
         if state.leader_epoch < self.state.leader_epoch {
             self.violate(|| format!("leader epoch {} comes after a newer one", state.leader_epoch));
         }
+        let before = self.trusted();
+        self.required.insert(state.partition_epoch, state.required_replicas());
         self.state = state.clone();
         if election == Some(Election::Unclean) {
             self.unclean = Some(state.leader_epoch);
             self.unclean_settled = false;
         }
         self.forfeit_forgotten();
+        for node in self.trusted().difference(&before) {
+            self.check_still_holds(*node, 0);
+        }
     }
 
     /// `node` begins to lead in `epoch`, with this HW.
@@ -296,9 +296,22 @@ impl Checker {
     pub fn acknowledged(&mut self, node: NodeId, replica: &Partition, offset: i64, values: &[u64]) {
         let (epoch, in_sync) = (replica.leader_epoch(), replica.in_sync_replicas().count());
         self.acknowledged_in(node, epoch, offset, values);
-        let required = self.state.min_insync_replicas.min(self.state.replicas.len());
+        // What has been written since is not known there yet.
+        let version = replica.partition_epoch().and_then(|version| self.required.get(&version));
+        let required = version.copied().unwrap_or(self.state.required_replicas());
         if in_sync < required {
-            self.violate(|| format!("node {node} acknowledged {offset} with {in_sync} in sync"));
+            self.violate(|| {
+                format!("node {node} acknowledged {offset} with {in_sync} in sync of {required}")
+            });
+        }
+    }
+
+    /// `node` acknowledges with `acks=1` what it wrote in `epoch`: that promises nothing but one leader an epoch.
+    pub fn acknowledged_alone(&mut self, node: NodeId, epoch: LeaderEpoch) {
+        if self.leaders.get(&epoch) != Some(&node) {
+            self.violate(|| {
+                format!("node {node} acknowledged in epoch {epoch}, which it never led")
+            });
         }
     }
 
@@ -310,11 +323,7 @@ impl Checker {
         offset: i64,
         values: &[u64],
     ) {
-        if self.leaders.get(&epoch) != Some(&node) {
-            self.violate(|| {
-                format!("node {node} acknowledged in epoch {epoch}, which it never led")
-            });
-        }
+        self.acknowledged_alone(node, epoch);
         if self.is_superseded(epoch) {
             return;
         }
@@ -340,6 +349,30 @@ impl Checker {
         if !committed.is_some_and(|committed| committed.allows(entry)) {
             self.violate(|| {
                 format!("a consumer saw {entry:?} at {offset} on node {node}, not committed")
+            });
+        }
+    }
+
+    /// A consumer that reads only what is committed was told `told` of the transaction of the record at `offset`; it read
+    /// below the HW `high_watermark` of `node`, which leads in `epoch`.
+    pub fn consumed_in_transaction(
+        &mut self,
+        node: NodeId,
+        epoch: LeaderEpoch,
+        (offset, high_watermark): (i64, i64),
+        told: TransactionOutcome,
+    ) {
+        if self.is_superseded(epoch) {
+            return;
+        }
+        let log = self.shadows.get(&node);
+        let outcome = log.and_then(|log| log.outcome_at(offset, high_watermark));
+        if outcome != Some(told) {
+            self.violate(|| {
+                format!(
+                    "a consumer was told {told:?} of the transaction at {offset} on node {node}, \
+                     which is {outcome:?}"
+                )
             });
         }
     }
@@ -381,62 +414,13 @@ impl Checker {
         self.unclean.is_some_and(|unclean| unclean > epoch)
     }
 
-    fn commit(&mut self, node: NodeId, from: i64, to: i64) {
-        let Some(shadow) = self.shadows.get(&node) else { return };
-        let mut wrong = None;
-        for at in from.max(shadow.start())..to {
-            let Some(entry) = shadow.at(at) else {
-                wrong = Some(format!("node {node} has no record at {at}, below its HW {to}"));
-                break;
-            };
-            let next = i64::try_from(self.committed.len()).unwrap_or(i64::MAX);
-            match committed_at(&mut self.committed, at) {
-                Some(committed) if committed.entry == entry => {}
-                Some(committed) if committed.forfeited => {
-                    let mut earlier = std::mem::take(&mut committed.earlier);
-                    earlier.push(committed.entry);
-                    *committed = Committed { earlier, ..Committed::new(entry) };
-                }
-                Some(committed) => {
-                    let other = committed.entry;
-                    wrong = Some(format!("node {node} commits {entry:?} at {at}, {other:?} was"));
-                    break;
-                }
-                None if at == next => self.committed.push(Committed::new(entry)),
-                None => {
-                    wrong = Some(format!("node {node} commits {at}, {next} is not committed yet"));
-                    break;
-                }
-            }
-        }
-        if let Some(wrong) = wrong {
-            self.violate(|| wrong);
-        }
-    }
-
-    /// What every replica that counts has forgotten may be missing from now on.
-    fn forfeit_forgotten(&mut self) {
-        let trusted: BTreeSet<_> = self.state.isr.union(&self.state.eligible).copied().collect();
-        let in_doubt = &self.state.last_known;
-        for (offset, committed) in (0_i64..).zip(&mut self.committed) {
-            if committed.forfeited || committed.forgotten.is_empty() {
-                continue;
-            }
-            let lacks = |node: &NodeId| {
-                let shadow = self.shadows.get(node);
-                !shadow.is_some_and(|shadow| shadow.at(offset) == Some(committed.entry))
-            };
-            if trusted.is_subset(&committed.forgotten) && in_doubt.iter().all(lacks) {
-                committed.forfeited = true;
-                self.lost_by_power += 1;
-            }
-        }
-    }
-
     /// At the end, with every node well: each has every committed record.
     pub fn check_healed(&mut self) {
         let mut missing = None;
         for (node, shadow) in &self.shadows {
+            if !self.state.replicas.contains(node) {
+                continue;
+            }
             for (offset, committed) in (0_i64..).zip(&self.committed) {
                 let found = shadow.at(offset);
                 if offset >= shadow.start()
@@ -451,8 +435,4 @@ impl Checker {
             self.violate(|| missing);
         }
     }
-}
-
-fn committed_at(committed: &mut [Committed], offset: i64) -> Option<&mut Committed> {
-    usize::try_from(offset).ok().and_then(|at| committed.get_mut(at))
 }

@@ -1,19 +1,20 @@
 //! The coordinator in memory: what ZooKeeper or a metadata log will be. It never fails, but its answers may be late or
 //! lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::{BrokerEpoch, NodeId};
 use duolog_log_core::replication::effect::IsrProposal;
 use duolog_log_core::replication::election::{
-    Election, LiveNodes, LogTip, PartitionState, UncleanElection,
+    Election, LiveNodes, LogTip, PartitionState, Restart, UncleanElection,
 };
+use duolog_log_core::replication::reassignment::ReassignmentRefusal;
 
 use crate::message::{Address, Envelope, Message};
 use crate::observer::Observer;
-use crate::plan::timing;
+use crate::plan::{Planted, timing};
 
 /// Events of the coordinator carry this id.
 pub const COORDINATOR: NodeId = NodeId(-1);
@@ -28,6 +29,9 @@ struct Session {
 pub struct Coordinator {
     pub state: Arc<PartitionState>,
     pub unclean: UncleanElection,
+    /// Until then it answers nobody.
+    pub stalled_until_ms: i64,
+    planted: Option<Planted>,
     sessions: BTreeMap<NodeId, Session>,
     next_broker_epoch: i64,
     /// As told on this version of the state.
@@ -50,10 +54,12 @@ impl Round<'_> {
 }
 
 impl Coordinator {
-    pub fn new(state: PartitionState, unclean: UncleanElection) -> Self {
+    pub fn new(state: PartitionState, unclean: UncleanElection, planted: Option<Planted>) -> Self {
         Self {
             state: Arc::new(state),
             unclean,
+            stalled_until_ms: 0,
+            planted,
             sessions: BTreeMap::new(),
             next_broker_epoch: 1,
             tips: BTreeMap::new(),
@@ -71,6 +77,9 @@ impl Coordinator {
                     let session = Session { broker_epoch, nonce, heard_ms: round.now_ms };
                     self.sessions.insert(from, session);
                     self.change(self.state.restarted(from, restart), None, round);
+                    if restart == Restart::LogInDoubt {
+                        round.seen.checker.doubt_told(from);
+                    }
                 }
                 if let Some(session) = self.sessions.get(&from) {
                     let (broker_epoch, state) = (session.broker_epoch, Arc::clone(&self.state));
@@ -92,7 +101,7 @@ impl Coordinator {
             Message::Propose(proposal) => self.alter_isr(from, &proposal, round),
             _ => {}
         }
-        self.elect(round);
+        self.settle(round);
     }
 
     /// Ends sessions that are silent, and looks for a leader.
@@ -102,6 +111,15 @@ impl Coordinator {
             self.sessions.iter().filter(|(_, s)| silent(s)).map(|(node, _)| *node).collect();
         for node in dead {
             self.expire(node, round);
+        }
+        self.settle(round);
+    }
+
+    /// Ends a reassignment that is complete, and finds a leader where there is none.
+    fn settle(&mut self, round: &mut Round<'_>) {
+        if let Some(next) = self.state.reassignment_completed() {
+            round.seen.coverage.reassignments_completed += 1;
+            self.change(Some(next), None, round);
         }
         self.elect(round);
     }
@@ -115,15 +133,62 @@ impl Coordinator {
                 .seen
                 .fault(at, EventKind::FaultSession, || format!("node {node} is taken for dead"));
             self.change(self.state.stopped(node), None, round);
-            self.elect(round);
+            self.settle(round);
         }
     }
 
     /// Lets `node` lead if it may.
     pub fn move_to(&mut self, node: NodeId, round: &mut Round<'_>) {
         if let Some(next) = self.state.moved_to(node, &self.live()) {
+            let is_preferred = self.state.preferred_leader() == Some(node);
             round.seen.coverage.moves += 1;
+            round.seen.coverage.preferred_elections += u64::from(is_preferred);
             self.change(Some(next), Some(Election::Clean), round);
+        }
+    }
+
+    /// Moves the partition to these replicas.
+    pub fn reassign(&mut self, target: &[NodeId], round: &mut Round<'_>) {
+        let replaces = self.state.is_moving();
+        let next = self.state.reassigned_to(target);
+        let is_begun = self.change_replicas(next, round);
+        round.seen.coverage.reassignments += u64::from(is_begun);
+        round.seen.coverage.reassignments_replaced += u64::from(is_begun && replaces);
+        if self.planted == Some(Planted::LeavesBeforeInSync) {
+            let isr = self.state.isr.union(&self.state.adding).copied().collect();
+            let believed = PartitionState { isr, ..PartitionState::clone(&self.state) };
+            self.change(believed.reassignment_completed(), None, round);
+        }
+        self.settle(round);
+    }
+
+    /// Takes a reassignment back.
+    pub fn cancel_reassignment(&mut self, round: &mut Round<'_>) {
+        if self.state.is_moving() {
+            let next = self.state.reassignment_cancelled();
+            let is_cancelled = self.change_replicas(next, round);
+            round.seen.coverage.reassignments_cancelled += u64::from(is_cancelled);
+            self.settle(round);
+        }
+    }
+
+    fn change_replicas(
+        &mut self,
+        next: Result<PartitionState, ReassignmentRefusal>,
+        round: &mut Round<'_>,
+    ) -> bool {
+        round.seen.coverage.reassignments_refused += u64::from(next.is_err());
+        let is_written = next.is_ok();
+        self.change(next.ok(), None, round);
+        is_written
+    }
+
+    /// `min.insync.replicas` is this from now on.
+    pub fn set_minimum(&mut self, min_insync_replicas: usize, round: &mut Round<'_>) {
+        if self.state.min_insync_replicas != min_insync_replicas {
+            round.seen.coverage.minimum_changes += 1;
+            let next = self.state.with_min_insync_replicas(min_insync_replicas);
+            self.change(Some(next), None, round);
         }
     }
 
@@ -178,6 +243,7 @@ impl Coordinator {
     ) {
         let Some(next) = next else { return };
         self.tell_isr(&next, round);
+        self.tell_replicas(&next, round);
         if let Some(election) = election {
             let (leader, epoch) = (next.leader.unwrap_or(COORDINATOR), next.leader_epoch);
             let at = (round.now_ms, COORDINATOR);
@@ -189,7 +255,9 @@ impl Coordinator {
         self.state = Arc::new(next);
         self.tips.clear();
         round.seen.checker.state_changed(&self.state, election);
-        for node in self.state.replicas.clone() {
+        let mut hearers: BTreeSet<_> = self.sessions.keys().copied().collect();
+        hearers.extend(&self.state.replicas);
+        for node in hearers {
             round.send(node, Message::State(Arc::clone(&self.state)));
         }
     }
@@ -200,6 +268,8 @@ impl Coordinator {
         let joined = after.difference(before).count() as u64;
         round.seen.coverage.isr_shrinks += left;
         round.seen.coverage.isr_growths += joined;
+        let came = after.difference(before).filter(|node| self.state.adding.contains(node));
+        round.seen.coverage.caught_up_from_nothing += came.count() as u64;
         let at = (round.now_ms, COORDINATOR);
         let words = || {
             let ids: Vec<_> = after.iter().map(ToString::to_string).collect();
@@ -211,5 +281,29 @@ impl Coordinator {
         if joined > 0 {
             round.seen.event(at, EventKind::IsrExpand, (-1, next.leader_epoch), words);
         }
+    }
+
+    fn tell_replicas(&self, next: &PartitionState, round: &mut Round<'_>) {
+        let now = (&self.state.replicas, &self.state.adding, &self.state.removing);
+        let then = (&next.replicas, &next.adding, &next.removing);
+        let minimum = next.min_insync_replicas;
+        if now == then && self.state.min_insync_replicas == minimum {
+            return;
+        }
+        let left = now.0.iter().filter(|node| !next.replicas.contains(node));
+        let coverage = &mut round.seen.coverage;
+        for node in left {
+            coverage.replicas_removed += 1;
+            coverage.leaders_removed += u64::from(self.state.leader == Some(*node));
+        }
+        let at = (round.now_ms, COORDINATOR);
+        let sign = |nodes: &BTreeSet<NodeId>, sign| {
+            nodes.iter().map(|node| format!(" {sign}{node}")).collect::<String>()
+        };
+        round.seen.event(at, EventKind::ReplicaAssign, (-1, next.leader_epoch), || {
+            let ids: Vec<_> = next.replicas.iter().map(ToString::to_string).collect();
+            let moving = sign(&next.adding, '+') + &sign(&next.removing, '-');
+            format!("replicas {}{moving}, min ISR {minimum}", ids.join(","))
+        });
     }
 }

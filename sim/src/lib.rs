@@ -23,6 +23,7 @@ pub mod run;
 mod storage;
 pub mod timeline;
 pub mod trace;
+mod values;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use duolog_log_core::ids::{BrokerEpoch, LeaderEpoch, NodeId, Offset};
+use duolog_log_core::record::TransactionOutcome;
 use duolog_log_core::replication::effect::IsrProposal;
 use duolog_log_core::replication::election::{LogTip, PartitionState, Restart};
 use duolog_log_core::replication::epochs::EpochEnd;
@@ -57,6 +58,8 @@ pub enum Message {
     Read {
         /// From where: inclusive.
         offset: i64,
+        /// What it may see.
+        isolation: Isolation,
     },
     /// Leader to consumer.
     WasRead {
@@ -116,6 +119,33 @@ pub struct ProduceRequest {
     pub values: Vec<u64>,
     /// Producer id, producer epoch, first sequence.
     pub producer: Option<(i64, i16, i32)>,
+    /// What the batch has to do with a transaction.
+    pub kind: Kind,
+}
+
+/// See [`ProduceRequest::kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Plain,
+    /// It belongs to the producer's open one, or opens one.
+    Transactional,
+    /// It ends it.
+    Marker {
+        /// How.
+        outcome: TransactionOutcome,
+        /// Of the coordinator that decided; here it counts the transactions.
+        coordinator_epoch: i32,
+    },
+}
+
+/// What a consumer may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// All below the HW.
+    ReadUncommitted,
+    /// All below the LSO but what was aborted.
+    ReadCommitted,
 }
 
 /// How a produce request went.

@@ -23,6 +23,8 @@ pub use process::Process;
 /// What a node works with during one step.
 pub struct Step<'a> {
     pub now_ms: i64,
+    /// What the node takes for the time of day.
+    pub clock_ms: i64,
     pub node: NodeId,
     pub out: &'a mut Vec<Envelope>,
     pub seen: &'a mut Observer,
@@ -50,10 +52,12 @@ pub struct Node {
     doubt: Restart,
     /// Until then everything that it gets waits.
     pub slow_until_ms: i64,
+    /// How far its clock is ahead.
+    pub clock_ahead_ms: i64,
     /// Whether a start is planned.
     pub starting: bool,
     knows_boots: bool,
-    segment_bytes: u32,
+    bounds: storage::Bounds,
     rules: PartitionRules,
     plan: NodePlan,
 }
@@ -74,9 +78,13 @@ impl Node {
             stop: Stop::Clean,
             doubt: Restart::LogKept,
             slow_until_ms: 0,
+            clock_ahead_ms: 0,
             starting: false,
             knows_boots: plan.knows_boots,
-            segment_bytes: plan.segment_bytes,
+            bounds: storage::Bounds {
+                segment_bytes: plan.segment_bytes,
+                retention_bytes: plan.retention_bytes,
+            },
             rules: PartitionRules {
                 min_insync_replicas: plan.min_insync_replicas,
                 replica_lag_time_max_ms: timing::REPLICA_LAG_TIME_MAX_MS,
@@ -91,15 +99,14 @@ impl Node {
             Stop::Clean => Shutdown::Clean,
             Stop::Process | Stop::InsideCall | Stop::Power { .. } => Shutdown::Unclean,
         };
-        let opened = storage::open(&self.disk, shutdown, self.segment_bytes, step.now_ms)?;
+        let opened = storage::open(&self.disk, shutdown, self.bounds, step.now_ms)?;
         let Some(found) = storage::read_all(&opened.log) else {
             step.seen.checker.violate(|| format!("node {} cannot read its log", self.id));
             return Ok(());
         };
         step.seen.checker.reopened(self.id, self.stop, found);
-        let position = storage::position(&opened.log);
-        let replica = Partition::new(self.id, self.rules, position, opened.high_watermark)
-            .truncating_by(self.plan.truncation);
+        let replica = self.replica(&opened);
+        step.seen.checker.restarted_at(self.id, self.stop, replica.high_watermark().0);
         let forgets = self.plan.planted == Some(Planted::EpochsForgottenAfterCrash)
             && self.stop != Stop::Clean;
         let mut process = Process::new(opened.log, replica, nonce, self.doubt);
@@ -117,9 +124,40 @@ impl Node {
         Ok(())
     }
 
+    fn replica(&self, opened: &storage::Opened) -> Partition {
+        let position = storage::position(&opened.log);
+        Partition::new(self.id, self.rules, position, opened.high_watermark)
+            .truncating_by(self.plan.truncation)
+    }
+
+    /// Drops the log of a process that has heard that it is no replica any more, and begins with an empty one.
+    fn drop_log(&mut self, step: &mut Step<'_>) {
+        let Some(old) = self.process.take_if(|process| process.is_removed) else { return };
+        let end = old.log.log_end_offset();
+        let opened = storage::drop_log(&self.disk, old.log)
+            .and_then(|()| storage::open(&self.disk, Shutdown::Clean, self.bounds, step.now_ms));
+        match opened {
+            Ok(opened) => {
+                step.seen.checker.started_anew(self.id, 0);
+                step.seen.coverage.logs_dropped += 1;
+                step.event(EventKind::LogDelete, (end, LeaderEpoch::UNKNOWN), || {
+                    "the whole log: no replica any more".to_owned()
+                });
+                let replica = self.replica(&opened);
+                let (log, is_removed) = (opened.log, false);
+                self.process = Some(Process { log, replica, is_removed, ..old });
+            }
+            Err(error) => {
+                self.stopped(Stop::InsideCall);
+                self.failed(&error, step);
+            }
+        }
+    }
+
     /// Gives a message to the process.
     pub fn handle(&mut self, from: Address, message: Message, step: &mut Step<'_>) {
         self.run(step, |process, disk, step| process.handle(disk, from, message, step));
+        self.drop_log(step);
         if self.process.as_ref().is_some_and(|process| process.broker_epoch.is_some()) {
             self.doubt = Restart::LogKept;
         }
@@ -146,7 +184,12 @@ impl Node {
         act: impl FnOnce(&mut Process, &MemDisk, &mut Step<'_>) -> Result<(), LogError>,
     ) {
         let Some(process) = &mut self.process else { return };
-        let Err(error) = act(process, &self.disk, step) else { return };
+        if let Err(error) = act(process, &self.disk, step) {
+            self.failed(&error, step);
+        }
+    }
+
+    fn failed(&mut self, error: &LogError, step: &mut Step<'_>) {
         step.event(EventKind::FaultDisk, (-1, LeaderEpoch::UNKNOWN), || error.to_string());
         match error {
             LogError::StorageFull(_) => step.seen.coverage.disk_full += 1,

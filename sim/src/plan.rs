@@ -27,6 +27,8 @@ pub mod timing {
     pub const UNCLEAN_AFTER_MS: i64 = 300;
     /// Faults go on for this long.
     pub const CHAOS_MS: i64 = 6_000;
+    /// A run that is calm but for one blow goes on for this long.
+    pub const CALM_MS: i64 = 350;
     /// Then all must be well again within this.
     pub const HEAL_MS: i64 = 8_000;
 }
@@ -55,16 +57,22 @@ pub enum Planted {
     GrowthBelievedAtOnce,
     /// A process that died has lost its log's epochs.
     EpochsForgottenAfterCrash,
+    /// The coordinator lets replicas leave, and counts those who come as in sync, as soon as a move begins.
+    LeavesBeforeInSync,
+    /// Nodes act on a lower `min.insync.replicas` before the coordinator has written it.
+    MinimumBelievedAtOnce,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::TruncateToHighWatermark,
         Self::ShrinkBelievedAtOnce,
         Self::AcknowledgeAfterNewerEpoch,
         Self::GrowthBelievedAtOnce,
         Self::EpochsForgottenAfterCrash,
+        Self::LeavesBeforeInSync,
+        Self::MinimumBelievedAtOnce,
     ];
 
     /// As said on a command line.
@@ -76,16 +84,55 @@ impl Planted {
             Self::AcknowledgeAfterNewerEpoch => "ack-after-newer-epoch",
             Self::GrowthBelievedAtOnce => "growth-at-once",
             Self::EpochsForgottenAfterCrash => "forget-epochs",
+            Self::LeavesBeforeInSync => "leave-before-in-sync",
+            Self::MinimumBelievedAtOnce => "minimum-at-once",
         }
     }
+}
+
+/// One thing that goes wrong at one step of a run in which nothing else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blow {
+    /// Before which step: counted from 0.
+    pub step: u64,
+    /// What happens.
+    pub kind: BlowKind,
+}
+
+/// See [`Blow`]. All of them end with another leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlowKind {
+    /// The next replica leads instead.
+    MoveLeader,
+    /// The leader's process dies.
+    KillLeader,
+    /// The leader's machine loses power.
+    CutPowerOfLeader,
+    /// The leader's session ends, and it does not know.
+    EndSessionOfLeader,
+    /// Another node takes the leader's place among the replicas.
+    ReplaceLeader,
+}
+
+impl BlowKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::MoveLeader,
+        Self::KillLeader,
+        Self::CutPowerOfLeader,
+        Self::EndSessionOfLeader,
+        Self::ReplaceLeader,
+    ];
 }
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Three to five; the first is the preferred leader.
+    /// Three to five to begin with; the first is the preferred leader.
     pub replicas: Vec<NodeId>,
-    /// `min.insync.replicas`.
+    /// These, and others to which the partition may be moved.
+    pub nodes: Vec<NodeId>,
+    /// `min.insync.replicas` at the start; it is changed later.
     pub min_insync_replicas: usize,
     /// How followers find where logs part.
     pub truncation: TruncationRule,
@@ -107,6 +154,12 @@ pub struct Plan {
     pub fault_every_ms: i64,
     /// `segment.bytes`.
     pub segment_bytes: u32,
+    /// `retention.bytes`; -1 for no bound.
+    pub retention_bytes: i64,
+    /// Until then faults go on, in virtual milliseconds.
+    pub chaos_ms: i64,
+    /// The one thing that is to happen, if all else is to go well.
+    pub blow: Option<Blow>,
     /// The fault in the rules, if any.
     pub planted: Option<Planted>,
 }
@@ -116,6 +169,7 @@ impl Plan {
     #[must_use]
     pub fn draw(random: &mut Random, planted: Option<Planted>) -> Self {
         let count = random.choose(&[3, 3, 3, 4, 5]).unwrap_or(3);
+        let others = random.choose(&[1, 2]).unwrap_or(1);
         let min_insync_replicas = random.choose(&[1, 2, 2, 2, 3]).unwrap_or(2);
         let truncation = match planted {
             Some(Planted::TruncateToHighWatermark) => TruncationRule::HighWatermark,
@@ -134,6 +188,7 @@ impl Plan {
         ];
         Self {
             replicas: (1..=count).map(NodeId).collect(),
+            nodes: (1..=count + others).map(NodeId).collect(),
             min_insync_replicas,
             truncation,
             unclean,
@@ -145,7 +200,19 @@ impl Plan {
             late_per_mille: random.choose(&[0, 20, 60]).unwrap_or(0),
             fault_every_ms: random.choose(&[80, 150, 300]).unwrap_or(150),
             segment_bytes: random.choose(&[600, 2_000, 1 << 20]).unwrap_or(2_000),
+            retention_bytes: random.choose(&[-1, -1, -1, 4_000]).unwrap_or(-1),
+            chaos_ms: timing::CHAOS_MS,
+            blow: None,
             planted,
         }
+    }
+
+    /// The same plan with nothing but one blow in a short run.
+    #[must_use]
+    pub fn calm_but_for(mut self, blow: Blow) -> Self {
+        self.blow = Some(blow);
+        self.chaos_ms = timing::CALM_MS;
+        (self.lost_per_mille, self.doubled_per_mille, self.late_per_mille) = (0, 0, 0);
+        self
     }
 }

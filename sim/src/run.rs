@@ -1,11 +1,14 @@
 //! One run: an ordered queue of things to happen, and virtual time.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::NodeId;
 use duolog_log_core::replication::election::PartitionState;
+use duolog_log_core::replication::partition::Role;
 
 use crate::chaos::Halt;
 use crate::checker::{Checker, Stop};
@@ -16,10 +19,11 @@ use crate::message::{Address, Envelope, Message};
 use crate::network::Network;
 use crate::node::{Node, Step};
 use crate::observer::Observer;
-use crate::plan::{Plan, Planted, timing};
+use crate::plan::{Blow, Plan, Planted, timing};
 use crate::random::Random;
-use crate::storage;
 use crate::trace::{Line, Recording, Trace};
+
+mod end;
 
 /// What to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +32,8 @@ pub struct Builder {
     pub seed: u64,
     /// A fault in the rules, to see that it is found.
     pub planted: Option<Planted>,
+    /// One thing that goes wrong in a short run, instead of many in a long one.
+    pub blow: Option<Blow>,
     /// Whether the events are kept.
     pub recording: Recording,
 }
@@ -70,13 +76,18 @@ pub struct Report {
 /// Something that will happen.
 #[derive(Debug)]
 enum Job {
-    Deliver(Envelope),
+    /// With its number: a later one was sent later.
+    Deliver(Envelope, u64),
     Upkeep(NodeId),
     Poll(NodeId),
     Start(NodeId),
     Client(usize),
     CoordinatorTick,
     Strike,
+    /// `min.insync.replicas` is to be this.
+    SetMinimum(usize),
+    /// These are to be the replicas.
+    Reassign(Vec<NodeId>),
 }
 
 /// See the module.
@@ -90,6 +101,11 @@ pub struct Simulation {
     pub(crate) seen: Observer,
     pub(crate) halts: BTreeMap<NodeId, Halt>,
     pub(crate) full_until: BTreeMap<NodeId, i64>,
+    /// Nodes that left the ISR with a full disk.
+    left_full: BTreeSet<NodeId>,
+    /// The newest message that came on each link.
+    newest: BTreeMap<(Address, Address), u64>,
+    overtaken: u64,
     clients: Vec<Client>,
     jobs: BTreeMap<(i64, u64), Job>,
     next_job: u64,
@@ -99,15 +115,25 @@ pub struct Simulation {
 }
 
 impl Builder {
-    /// Runs to the end, or to the first broken promise.
+    /// Runs to the end, or to the first broken promise. An assertion of the core that fails is told like one.
     #[must_use]
     pub fn run(self) -> Report {
         let mut random = Random::new(self.seed);
-        let plan = Plan::draw(&mut random, self.planted);
+        let mut plan = Plan::draw(&mut random, self.planted);
+        if let Some(blow) = self.blow {
+            plan = plan.calm_but_for(blow);
+        }
         let mut simulation = Simulation::new(plan, random, self.recording);
-        simulation.run();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| simulation.run())) {
+            simulation.seen.checker.violate(|| format!("asserted: {}", words_of(&*panic)));
+        }
         simulation.report(self.seed)
     }
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("something that is not text")
 }
 
 impl Simulation {
@@ -118,8 +144,8 @@ impl Simulation {
         let first = plan.replicas.first().copied().unwrap_or_default();
         let mut simulation = Self {
             now_ms: 0,
-            nodes: plan.replicas.iter().map(|id| (*id, Node::new(*id, &plan))).collect(),
-            coordinator: Coordinator::new(state.clone(), plan.unclean),
+            nodes: plan.nodes.iter().map(|id| (*id, Node::new(*id, &plan))).collect(),
+            coordinator: Coordinator::new(state.clone(), plan.unclean, plan.planted),
             network: Network::new(&plan),
             seen: Observer {
                 trace: Trace::new(recording),
@@ -128,11 +154,14 @@ impl Simulation {
             },
             halts: BTreeMap::new(),
             full_until: BTreeMap::new(),
+            left_full: BTreeSet::new(),
+            newest: BTreeMap::new(),
+            overtaken: 0,
             clients: Client::all(first),
             jobs: BTreeMap::new(),
             next_job: 0,
             out: Vec::new(),
-            chaos_until_ms: timing::CHAOS_MS,
+            chaos_until_ms: plan.chaos_ms,
             not_healed: None,
             random,
             plan,
@@ -142,7 +171,7 @@ impl Simulation {
     }
 
     fn plan_first_jobs(&mut self) {
-        for id in self.plan.replicas.clone() {
+        for id in self.plan.nodes.clone() {
             let (starts, looks) = (self.random.between(0, 20), self.random.between(20, 70));
             self.later(starts, Job::Start(id));
             self.later(looks, Job::Upkeep(id));
@@ -159,14 +188,29 @@ impl Simulation {
         self.later(300, Job::Strike);
     }
 
+    /// Lets `min.insync.replicas` be this after a while.
+    pub(crate) fn set_minimum_in(&mut self, in_ms: i64, minimum: usize) {
+        self.later(in_ms, Job::SetMinimum(minimum));
+    }
+
     fn later(&mut self, in_ms: i64, job: Job) {
         self.next_job += 1;
         self.jobs.insert((self.now_ms + in_ms.max(0), self.next_job), job);
     }
 
+    /// Lets the partition move to these replicas after a while.
+    pub(crate) fn reassign_in(&mut self, in_ms: i64, target: Vec<NodeId>) {
+        self.later(in_ms, Job::Reassign(target));
+    }
+
     fn run(&mut self) {
         while let Some(((at_ms, _), job)) = self.jobs.pop_first() {
             self.now_ms = at_ms;
+            if let Some(blow) = self.plan.blow
+                && blow.step == self.seen.coverage.steps
+            {
+                self.strike_with(blow.kind);
+            }
             self.perform(job);
             self.after_step();
             if self.seen.checker.violation().is_some() {
@@ -185,7 +229,7 @@ impl Simulation {
     fn perform(&mut self, job: Job) {
         self.seen.coverage.steps += 1;
         match job {
-            Job::Deliver(envelope) => self.deliver(envelope),
+            Job::Deliver(envelope, number) => self.deliver(envelope, number),
             Job::Upkeep(id) => {
                 self.with_node(id, Node::upkeep);
                 let next = timing::UPKEEP_MS + self.random.between(-5, 5);
@@ -199,11 +243,19 @@ impl Simulation {
             Job::Start(id) => self.start(id),
             Job::Client(index) => self.let_client_act(index),
             Job::CoordinatorTick => {
-                self.with_coordinator(Coordinator::tick);
+                if self.coordinator.stalled_until_ms <= self.now_ms {
+                    self.with_coordinator(Coordinator::tick);
+                }
                 self.later(timing::UPKEEP_MS, Job::CoordinatorTick);
             }
+            Job::SetMinimum(minimum) => {
+                self.with_coordinator(|coordinator, round| coordinator.set_minimum(minimum, round));
+            }
+            Job::Reassign(target) => self.reassign_to(&target),
             Job::Strike if self.now_ms < self.chaos_until_ms => {
-                self.strike();
+                if self.plan.blow.is_none() {
+                    self.strike();
+                }
                 let next = self.random.between(1, 2 * self.plan.fault_every_ms);
                 self.later(next, Job::Strike);
             }
@@ -211,15 +263,22 @@ impl Simulation {
         }
     }
 
-    fn deliver(&mut self, envelope: Envelope) {
+    fn deliver(&mut self, envelope: Envelope, number: u64) {
+        let busy_until_ms = match envelope.to {
+            Address::Node(id) => self.nodes.get(&id).map_or(0, |node| node.slow_until_ms),
+            Address::Coordinator => self.coordinator.stalled_until_ms,
+            Address::Client(_) => 0,
+        };
+        if busy_until_ms > self.now_ms {
+            let waits = (busy_until_ms - self.now_ms).min(60);
+            return self.later(waits, Job::Deliver(envelope, number));
+        }
         let Envelope { from, to, message } = envelope;
+        let newest = self.newest.entry((from, to)).or_default();
+        self.overtaken += u64::from(number < *newest);
+        *newest = number.max(*newest);
         match (from, to) {
             (_, Address::Node(id)) => {
-                let slow_until_ms = self.nodes.get(&id).map_or(0, |node| node.slow_until_ms);
-                if slow_until_ms > self.now_ms {
-                    let waits = (slow_until_ms - self.now_ms).min(60);
-                    return self.later(waits, Job::Deliver(Envelope { from, to, message }));
-                }
                 self.with_node(id, |node, step| node.handle(from, message, step));
             }
             (Address::Node(id), Address::Coordinator) => {
@@ -238,7 +297,9 @@ impl Simulation {
         if node.process.is_some() {
             return;
         }
-        let mut step = Step { now_ms, node: id, out: &mut self.out, seen: &mut self.seen };
+        let clock_ms = now_ms + node.clock_ahead_ms;
+        let (out, seen) = (&mut self.out, &mut self.seen);
+        let mut step = Step { now_ms, clock_ms, node: id, out, seen };
         if let Err(error) = node.start(nonce, &mut step) {
             // A full or broken disk: tried again later.
             self.seen.fault((now_ms, id), EventKind::FaultDisk, || error.to_string());
@@ -256,7 +317,9 @@ impl Simulation {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         let now_ms = self.now_ms;
         node.disk.set_now_ms(now_ms);
-        act(node, &mut Step { now_ms, node: id, out: &mut self.out, seen: &mut self.seen });
+        let clock_ms = now_ms + node.clock_ahead_ms;
+        let (out, seen) = (&mut self.out, &mut self.seen);
+        act(node, &mut Step { now_ms, clock_ms, node: id, out, seen });
     }
 
     pub(crate) fn with_coordinator(&mut self, act: impl FnOnce(&mut Coordinator, &mut Round<'_>)) {
@@ -280,7 +343,7 @@ impl Simulation {
         let mut turn = Turn {
             now_ms: self.now_ms,
             leader: self.coordinator.state.leader,
-            replicas: &self.plan.replicas,
+            nodes: &self.plan.nodes,
             random: &mut self.random,
             out: &mut self.out,
         };
@@ -293,8 +356,9 @@ impl Simulation {
             let link = (envelope.from, envelope.to);
             let coverage = &mut self.seen.coverage;
             let delays = self.network.delays(link, self.now_ms, &mut self.random, coverage);
+            let number = self.next_job;
             for delay in delays {
-                self.later(delay, Job::Deliver(envelope.clone()));
+                self.later(delay, Job::Deliver(envelope.clone(), number));
             }
         }
         self.end_halted();
@@ -302,7 +366,11 @@ impl Simulation {
         self.plan_starts();
         for (id, node) in &self.nodes {
             if let Some(process) = &node.process {
-                self.seen.checker.look(*id, &process.replica, process.log.log_end_offset());
+                let replica = &process.replica;
+                self.seen.checker.look(*id, replica, process.log.log_end_offset());
+                let is_unstable = replica.role() == Role::Leader
+                    && replica.last_stable_offset() < replica.high_watermark();
+                self.seen.coverage.unstable_steps += u64::from(is_unstable);
             }
         }
         let nodes = &self.nodes;
@@ -330,14 +398,21 @@ impl Simulation {
 
     fn free_disks(&mut self) {
         let now_ms = self.now_ms;
-        let nodes = &mut self.nodes;
+        let (nodes, state) = (&mut self.nodes, &self.coordinator.state);
+        let left = &mut self.left_full;
         self.full_until.retain(|id, until_ms| {
             let is_over = *until_ms <= now_ms;
             if let (true, Some(node)) = (is_over, nodes.get_mut(id)) {
                 node.disk.set_capacity(None);
+                if state.replicas.contains(id) && !state.isr.contains(id) {
+                    left.insert(*id);
+                }
             }
             !is_over
         });
+        let before = left.len();
+        left.retain(|id| !state.isr.contains(id));
+        self.seen.coverage.full_disks_rejoined += (before - left.len()) as u64;
     }
 
     fn plan_starts(&mut self) {
@@ -352,80 +427,6 @@ impl Simulation {
             let after =
                 if long { self.random.between(300, 1_500) } else { self.random.between(5, 150) };
             self.later(after, Job::Start(id));
-        }
-    }
-
-    /// From now on nothing goes wrong.
-    fn heal(&mut self) {
-        self.network.heal();
-        self.halts.clear();
-        self.full_until.clear();
-        for node in self.nodes.values_mut() {
-            node.disk.clear_faults();
-            node.disk.set_capacity(None);
-            node.slow_until_ms = 0;
-        }
-    }
-
-    /// Whether all replicas are in sync with one leader and everything is committed and answered.
-    fn is_healed(&self) -> bool {
-        let state = &self.coordinator.state;
-        let Some(leader) = state.leader.and_then(|leader| self.nodes.get(&leader)) else {
-            return false;
-        };
-        let Some(leader) = &leader.process else { return false };
-        let end = leader.log.log_end_offset();
-        state.isr.len() == state.replicas.len()
-            && leader.replica.leader_epoch() == state.leader_epoch
-            && !self.clients.iter().any(Client::is_waiting)
-            && self.nodes.values().all(|node| {
-                node.process.as_ref().is_some_and(|process| {
-                    process.replica.leader_epoch() == state.leader_epoch
-                        && process.log.log_end_offset() == end
-                        && process.replica.high_watermark().0 == end
-                })
-            })
-    }
-
-    /// Reads every log from its files once more.
-    fn check_end(&mut self) {
-        let checker = &mut self.seen.checker;
-        for (id, node) in &self.nodes {
-            let Some(process) = &node.process else { continue };
-            let found = storage::read_all(&process.log);
-            let differs = match (checker.shadow(*id), &found) {
-                (Some(shadow), Some(found)) => shadow.first_difference(found),
-                _ => Some(0),
-            };
-            if let Some(offset) = differs {
-                checker.violate(|| format!("the files of node {id} differ at {offset}"));
-            }
-        }
-        checker.check_healed();
-        let has_losses = checker.has_losses();
-        let first = self.plan.replicas.first();
-        let log = first.and_then(|id| checker.shadow(*id)).filter(|log| log.start() == 0);
-        let Some(log) = log.filter(|_| !has_losses) else { return };
-        let wrong = self.clients.iter().find_map(|c| c.missing_or_doubled(log.entries()));
-        if let Some(wrong) = wrong {
-            checker.violate(|| wrong);
-        }
-    }
-
-    fn report(self, seed: u64) -> Report {
-        let mut coverage = self.seen.coverage;
-        self.seen.checker.count(&mut coverage);
-        let now_ms = self.now_ms;
-        let broken = self.seen.checker.violation();
-        let broken = broken.map(|what| Violation::Broken(format!("at {now_ms} ms: {what}")));
-        let violation = broken.or(self.not_healed.map(Violation::NotHealed));
-        Report {
-            seed,
-            plan: self.plan,
-            violation,
-            trace_hash: self.seen.trace.hash(),
-            lines: self.seen.trace.into_lines(),
-            coverage,
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum Detail {
     Full,
 }
 
-const LEGEND: &str = "Each replica: LEO/HW and the leader epoch that it knows; * leads, - is down. \
+const LEGEND: &str = "Each node: LEO/HW and the leader epoch that it knows; * leads, - is down, ? has no part in it. \
                       In braces: the ISR as the leader knows it.";
 const CELL: usize = 12;
 

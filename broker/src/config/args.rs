@@ -110,7 +110,8 @@ pub struct ReplayArgs {
     /// A scripted case instead.
     #[arg(long, value_name = "NAME")]
     pub case: Option<Case>,
-    /// Plant a fault into the rules: truncate-to-hw, shrink-at-once, ack-after-newer-epoch, growth-at-once, forget-epochs.
+    /// Plant a fault into the rules: truncate-to-hw, shrink-at-once, ack-after-newer-epoch, growth-at-once, forget-epochs,
+    /// leave-before-in-sync, minimum-at-once.
     #[arg(long, value_name = "FAULT", conflicts_with = "case")]
     pub plant: Option<String>,
     /// Print every event, fetches too.

@@ -66,9 +66,15 @@ fn lead(partition: &Partition, log: &Log) -> Result<Replica, AppendError> {
         first_unstable_offset: log.first_unstable_offset().map(Offset),
     };
     let high_watermark = Offset(shared.hints.high_watermark(partition));
-    let mut replica = Replica::new(shared.node, rules(&config), position, high_watermark);
+    let rules = rules(&config);
+    let mut replica = Replica::new(shared.node, rules, position, high_watermark);
     let all = BTreeSet::from([shared.node]);
-    let assignment = Assignment { replicas: all.clone(), isr: all, partition_epoch: 0 };
+    let assignment = Assignment {
+        replicas: all.clone(),
+        isr: all,
+        partition_epoch: 0,
+        min_insync_replicas: rules.min_insync_replicas,
+    };
     replica.become_leader(shared.leader_epoch(), assignment, clock::now_ms())?;
     Ok(replica)
 }

@@ -5,7 +5,9 @@
 //! ```text
 //! isr         has all that is committed, by the leader's rule for the HW
 //! eligible    left the ISR when that fell below min.insync.replicas; nothing has been committed since (KIP-966: ELR)
-//! last_known  was in one of these and restarted in doubt: of these, the one with the most complete log has what any has
+//! last_known  was in one of these and restarted in doubt: of these, the one with the most complete log has what any has,
+//!             as long as nothing has been committed without them. A leader may commit records of an older epoch and
+//!             write none in its own: then a longer log of an epoch between says nothing
 //! ```
 //!
 //! Every change makes a new version (`partition_epoch`); every election a new leader epoch. A leader's proposal is
@@ -19,13 +21,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::IsrProposal;
+use super::terms::Assignment;
 use crate::ids::{BrokerEpoch, LeaderEpoch, NodeId, Offset};
 
 /// What the coordinator holds of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionState {
-    /// The preferred leader first.
+    /// The preferred leader first. During a move these are the old and the new ones: see `reassignment`.
     pub replicas: Vec<NodeId>,
+    /// Of these, who is still to come.
+    pub adding: BTreeSet<NodeId>,
+    /// Of these, who is to leave once all others are in sync.
+    pub removing: BTreeSet<NodeId>,
     /// In sync.
     pub isr: BTreeSet<NodeId>,
     /// Eligible leader replicas outside the ISR.
@@ -106,6 +113,8 @@ impl PartitionState {
     #[must_use]
     pub fn created(replicas: Vec<NodeId>, min_insync_replicas: usize) -> Self {
         Self {
+            adding: BTreeSet::new(),
+            removing: BTreeSet::new(),
             isr: replicas.iter().copied().collect(),
             eligible: BTreeSet::new(),
             last_known: BTreeSet::new(),
@@ -137,8 +146,6 @@ impl PartitionState {
         }
         let mut next = self.next_version();
         next.set_isr(proposal.isr.keys().copied().collect());
-        // From now on commits need only these: what the others have may become too little.
-        next.last_known.clear();
         Ok(next)
     }
 
@@ -148,11 +155,9 @@ impl PartitionState {
     #[must_use]
     pub fn stopped(&self, node: NodeId) -> Option<Self> {
         let mut next = self.next_version();
+        next.leader = self.leader.filter(|leader| *leader != node);
         if self.isr.len() > 1 && self.isr.contains(&node) {
             next.set_isr(self.isr.iter().copied().filter(|member| *member != node).collect());
-        }
-        if self.leader == Some(node) {
-            next.leader = None;
         }
         self.if_changed(next)
     }
@@ -164,14 +169,12 @@ impl PartitionState {
     #[must_use]
     pub fn restarted(&self, node: NodeId, restart: Restart) -> Option<Self> {
         let mut next = self.next_version();
+        next.leader = self.leader.filter(|leader| *leader != node);
         let was_trusted = self.isr.contains(&node) || self.eligible.contains(&node);
         if restart == Restart::LogInDoubt && was_trusted {
+            next.last_known.insert(node);
             next.set_isr(self.isr.iter().copied().filter(|member| *member != node).collect());
             next.eligible.remove(&node);
-            next.last_known.insert(node);
-        }
-        if self.leader == Some(node) {
-            next.leader = None;
         }
         self.if_changed(next)
     }
@@ -233,6 +236,23 @@ impl PartitionState {
         may_lead.then(|| self.led_by(node, self.isr.clone()))
     }
 
+    /// How many replicas must be in sync before anything is committed: a minimum above their number could never be met.
+    #[must_use]
+    pub fn required_replicas(&self) -> usize {
+        self.min_insync_replicas.min(self.replicas.len())
+    }
+
+    /// What a replica needs of this state in order to lead.
+    #[must_use]
+    pub fn assignment(&self) -> Assignment {
+        Assignment {
+            replicas: self.replicas.iter().copied().collect(),
+            isr: self.isr.clone(),
+            partition_epoch: self.partition_epoch,
+            min_insync_replicas: self.min_insync_replicas,
+        }
+    }
+
     /// Who leads when everybody is well.
     #[must_use]
     pub fn preferred_leader(&self) -> Option<NodeId> {
@@ -241,7 +261,9 @@ impl PartitionState {
 
     /// `min.insync.replicas` is another one now.
     ///
-    /// Must be written before any leader acts on a lower one: it then commits without those who were eligible.
+    /// Must be written before any leader acts on a lower one: it then commits without those who were eligible. And who
+    /// leads learns it with this version or a newer one, together with the ISR (see `Partition::assignment_committed`):
+    /// a leader of an older epoch would commit alone what its successor does not have.
     #[must_use]
     pub fn with_min_insync_replicas(&self, min_insync_replicas: usize) -> Self {
         let mut next = self.next_version();
@@ -250,7 +272,7 @@ impl PartitionState {
         next
     }
 
-    fn next_version(&self) -> Self {
+    pub(super) fn next_version(&self) -> Self {
         Self { partition_epoch: self.partition_epoch.saturating_add(1), ..self.clone() }
     }
 
@@ -260,15 +282,18 @@ impl PartitionState {
     }
 
     /// Who leaves an ISR that is then too small to commit anything still has all that is committed.
-    fn set_isr(&mut self, isr: BTreeSet<NodeId>) {
-        let required = self.min_insync_replicas.min(self.replicas.len());
-        if isr.len() >= required {
+    pub(super) fn set_isr(&mut self, isr: BTreeSet<NodeId>) {
+        if isr.len() >= self.required_replicas() {
             self.eligible.clear();
         } else {
             self.eligible.extend(self.isr.difference(&isr));
             self.eligible.retain(|node| !isr.contains(node));
         }
         self.last_known.retain(|node| !isr.contains(node));
+        if self.leader.is_some() && isr.len() >= self.required_replicas() {
+            // From now on commits need only these: what the others have may become too little.
+            self.last_known.clear();
+        }
         self.isr = isr;
     }
 
@@ -280,9 +305,13 @@ impl PartitionState {
     fn led_by(&self, node: NodeId, isr: BTreeSet<NodeId>) -> Self {
         let mut next = self.next_version();
         next.leader = Some(node);
-        next.leader_epoch = LeaderEpoch(self.leader_epoch.0.saturating_add(1));
+        next.begin_epoch();
         next.set_isr(isr);
         next
+    }
+
+    pub(super) fn begin_epoch(&mut self) {
+        self.leader_epoch = LeaderEpoch(self.leader_epoch.0.saturating_add(1));
     }
 
     /// The others may lack what this one has.

@@ -19,9 +19,7 @@
 use super::effect::Effect;
 use super::epochs::{EpochEnd, LeaderEpochs};
 use super::partition::{Partition, State};
-use super::terms::{
-    EpochQuestion, FetchAnswer, FetchQuestion, LogPosition, ReplicationError, TruncationRule,
-};
+use super::terms::{EpochQuestion, FetchAnswer, FetchQuestion, ReplicationError, TruncationRule};
 use crate::ids::{BrokerEpoch, LeaderEpoch, NodeId, Offset};
 
 /// What a follower keeps beside its log.
@@ -77,7 +75,7 @@ pub enum Fetched {
 pub enum AppendPlan {
     /// As they are.
     AtLogEnd,
-    /// The first one begins below the empty log's start: the log must be started anew there.
+    /// The first one begins below the log's end: the log must be started anew there.
     AfterStartAnewAt(Offset),
 }
 
@@ -183,11 +181,12 @@ impl Partition {
     /// How batches that begin at `base_offset` and of which the first ends at `last_offset` (inclusive) come in.
     ///
     /// A leader's log may start inside a batch (DeleteRecords, case B28); a follower that has nothing yet asks for
-    /// that start and gets the whole batch. Source: Partition.appendRecordsToFollowerOrFutureReplica.
+    /// that start and gets the whole batch. One that has records of its own there has none of the leader's: those all
+    /// end where a batch of the leader ends. Source: Partition.appendRecordsToFollowerOrFutureReplica.
     #[must_use]
     pub fn plan_append(&self, base_offset: Offset, last_offset: Offset) -> AppendPlan {
-        let LogPosition { log_start_offset: start, log_end_offset: end, .. } = self.log;
-        if start == end && base_offset < end && last_offset >= end {
+        let end = self.log.log_end_offset;
+        if base_offset < end && last_offset >= end {
             AppendPlan::AfterStartAnewAt(base_offset)
         } else {
             AppendPlan::AtLogEnd

@@ -31,6 +31,8 @@ pub(super) struct Leading {
     epoch_start_offset: Offset,
     followers: BTreeMap<NodeId, Follower>,
     isr: IsrState,
+    /// What the clock said when it was looked at last.
+    looked_ms: i64,
 }
 
 /// What the leader knows of another replica.
@@ -106,6 +108,7 @@ impl Partition {
         now_ms: i64,
     ) -> Result<(), ReplicationError> {
         self.enter_epoch(epoch)?;
+        self.rules.min_insync_replicas = assignment.min_insync_replicas;
         assert!(assignment.isr.contains(&self.local), "a leader is in its ISR: {assignment:?}");
         let epoch_start_offset = self.log.log_end_offset;
         let others = assignment.replicas.iter().filter(|&&node| node != self.local);
@@ -117,6 +120,7 @@ impl Partition {
             epoch_start_offset,
             followers: others.map(unheard).collect(),
             isr: IsrState::committed(assignment.isr, assignment.partition_epoch),
+            looked_ms: now_ms,
         });
         self.effects.push(Effect::LeaderElected { epoch, start_offset: epoch_start_offset });
         self.advance_high_watermark();
@@ -204,8 +208,10 @@ impl Partition {
         self.end_offset_for(question.epoch, epochs)
     }
 
-    /// Looks whether a replica has been behind for longer than `replica.lag.time.max.ms`.
+    /// Looks whether a replica has been behind for longer than `replica.lag.time.max.ms`; to be called at least twice
+    /// in that time.
     pub fn tick(&mut self, now_ms: i64) {
+        self.follow_clock(now_ms);
         let Ok(leading) = self.leading() else { return };
         if leading.isr.proposed().is_some() {
             return;
@@ -217,8 +223,8 @@ impl Partition {
         }
     }
 
-    /// The coordinator holds `isr` as version `partition_epoch` for this leader epoch: the answer to a proposal, or its
-    /// own change. A version that is not newer changes nothing.
+    /// The coordinator holds `isr` as version `partition_epoch` for this leader epoch, and nothing else is other than
+    /// before, as in the answer to a proposal. A version that is not newer changes nothing.
     pub fn isr_committed(
         &mut self,
         epoch: LeaderEpoch,
@@ -231,6 +237,29 @@ impl Partition {
             self.effects.push(Effect::IsrChanged { isr: isr.clone(), partition_epoch });
             self.advance_high_watermark();
         }
+    }
+
+    /// The coordinator holds another state for this leader epoch: replicas came or left, or the ISR or its minimum is
+    /// another one. A version that is not newer changes nothing.
+    ///
+    /// All of it counts from one moment on. A leader that took a smaller ISR before the greater minimum of the same
+    /// version would commit alone, while others may still be elected; one that took a smaller minimum although its epoch
+    /// is over would commit what its successor does not have.
+    pub fn assignment_committed(&mut self, epoch: LeaderEpoch, assignment: &Assignment) {
+        let is_current = epoch == self.leader_epoch;
+        let log_start_offset = self.log.log_start_offset;
+        let State::Leader(leading) = &mut self.state else { return };
+        if !is_current || assignment.partition_epoch <= leading.isr.partition_epoch() {
+            return;
+        }
+        let local = self.local;
+        leading.followers.retain(|node, _| assignment.replicas.contains(node));
+        for node in assignment.replicas.iter().filter(|&&node| node != local) {
+            let unheard = || Follower::unheard(log_start_offset, None);
+            leading.followers.entry(*node).or_insert_with(unheard);
+        }
+        self.rules.min_insync_replicas = assignment.min_insync_replicas;
+        self.isr_committed(epoch, &assignment.isr, assignment.partition_epoch);
     }
 
     /// The coordinator refused the proposal that was based on version `partition_epoch`.
@@ -260,6 +289,27 @@ impl Partition {
         })
     }
 
+    /// Takes `now_ms` for the present, whatever the clock has said before.
+    ///
+    /// When it went back, nobody can have caught up later than now: else a dead replica would stay in the ISR until
+    /// the clock is where it was. When it stood far before, either it was set or this leader did not run: nobody could
+    /// have fetched, so nobody is behind for it.
+    fn follow_clock(&mut self, now_ms: i64) {
+        let lag_time_max_ms = self.rules.replica_lag_time_max_ms;
+        let State::Leader(leading) = &mut self.state else { return };
+        let passed_ms = now_ms.saturating_sub(leading.looked_ms);
+        leading.looked_ms = now_ms;
+        let has_leapt = passed_ms > lag_time_max_ms;
+        for follower in leading.followers.values_mut() {
+            let caught_up_ms = follower.caught_up_ms;
+            follower.caught_up_ms = caught_up_ms.map(|at_ms| match has_leapt {
+                true => at_ms.saturating_add(passed_ms).min(now_ms),
+                false => at_ms.min(now_ms),
+            });
+            follower.last_fetch = follower.last_fetch.map(|(at_ms, end)| (at_ms.min(now_ms), end));
+        }
+    }
+
     fn check_question(&self, question: &FetchQuestion) -> Result<(), ReplicationError> {
         let leading = self.leading()?;
         self.check_epoch(Some(question.leader_epoch))?;
@@ -283,6 +333,7 @@ impl Partition {
     }
 
     fn follower_reached(&mut self, question: &FetchQuestion, now_ms: i64) {
+        self.follow_clock(now_ms);
         let State::Leader(leading) = &mut self.state else { return };
         let Some(follower) = leading.followers.get_mut(&question.replica) else { return };
         follower.broker_epoch = question.broker_epoch;

@@ -6,12 +6,14 @@
 //!           answer_fetch        that replica's LEO; perhaps an ISR growth is proposed
 //!           tick                perhaps an ISR shrink is proposed
 //!           isr_committed       the coordinator's ISR is the ISR; HW looks again
+//!           assignment_committed  the same, and replicas come and go, or the minimum is another one
 //!           isr_refused         the committed ISR is proposed anew, under a newer version
 //! Follower: follower_step       what to ask or to cut next
 //!           fetch_answered      append, or cut to where the logs part
 //!           truncated           LEO falls, HW with it
 //!           appended            LEO rises; leader_told  HW = min(leader's HW, LEO)
 //! any:      log_start_moved, unstable_changed, set_rules
+//!           removed             Offline: the node is no replica any more
 //! ```
 //!
 //! This file holds what both roles share; `leader.rs` says who has what and what is committed, `follower.rs` how a log
@@ -159,10 +161,16 @@ impl Partition {
         self.effects.drain(..)
     }
 
+    /// This node is no replica any more: it neither leads nor follows, and what waits here is answered so. The owner
+    /// drops the log; should the node become a replica again, that begins with another machine.
+    pub fn removed(&mut self) {
+        self.state = State::Offline;
+    }
+
     /// The rules were changed by a config.
     ///
     /// A lower `min.insync.replicas` lets the HW pass what replicas outside the ISR have: whoever may elect must know of
-    /// it first (see `election`).
+    /// it first (see `election`). Among several replicas it comes with [`Self::assignment_committed`] and not from here.
     pub fn set_rules(&mut self, rules: PartitionRules) {
         self.rules = rules;
         self.advance_high_watermark();
@@ -211,6 +219,18 @@ impl Partition {
     /// The committed ISR as this leader knows it; empty on others.
     pub fn in_sync_replicas(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.leading().into_iter().flat_map(|leading| leading.isr().committed_ids())
+    }
+
+    /// The version of the coordinator's state that this leader acts on.
+    #[must_use]
+    pub fn partition_epoch(&self) -> Option<i32> {
+        self.leading().ok().map(|leading| leading.isr().partition_epoch())
+    }
+
+    /// `min.insync.replicas` as this replica knows it; at most the number of replicas counts.
+    #[must_use]
+    pub const fn min_insync_replicas(&self) -> usize {
+        self.rules.min_insync_replicas
     }
 
     pub(super) fn raise_high_watermark(&mut self, to: Offset) {

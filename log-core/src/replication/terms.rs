@@ -32,7 +32,7 @@ pub enum Acks {
 /// Rules that the topic or the node sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionRules {
-    /// `min.insync.replicas`; at most the number of replicas counts.
+    /// `min.insync.replicas`, until an [`Assignment`] says another one; at most the number of replicas counts.
     pub min_insync_replicas: usize,
     /// `replica.lag.time.max.ms`: longer behind means out of the ISR.
     pub replica_lag_time_max_ms: i64,
@@ -60,6 +60,8 @@ pub struct Assignment {
     pub isr: BTreeSet<NodeId>,
     /// Version of this state; an ISR change names the one it is based on (KIP-497).
     pub partition_epoch: i32,
+    /// `min.insync.replicas` as it is in this version.
+    pub min_insync_replicas: usize,
 }
 
 /// Where the local log stands.

@@ -27,6 +27,12 @@ pub(super) fn partition(min_insync_replicas: usize, end: i64, high_watermark: i6
     Partition::new(NodeId(1), rules, log(0, end), Offset(high_watermark))
 }
 
+/// The first version of a partition's state.
+pub(super) fn assignment(min_insync_replicas: usize, replicas: &[i32], isr: &[i32]) -> Assignment {
+    let (replicas, isr) = (nodes(replicas), nodes(isr));
+    Assignment { replicas, isr, partition_epoch: 0, min_insync_replicas }
+}
+
 /// Node 1 as the leader of epoch 1.
 pub(super) fn leader(
     min_insync_replicas: usize,
@@ -35,7 +41,7 @@ pub(super) fn leader(
     end: i64,
 ) -> Partition {
     let mut partition = partition(min_insync_replicas, end, 0);
-    let assignment = Assignment { replicas: nodes(replicas), isr: nodes(isr), partition_epoch: 0 };
+    let assignment = assignment(min_insync_replicas, replicas, isr);
     partition.become_leader(LeaderEpoch(1), assignment, 0).unwrap();
     partition.drain_effects();
     partition

@@ -3,6 +3,9 @@
 use std::fmt;
 
 use duolog_log_core::ids::LeaderEpoch;
+use duolog_log_core::record::TransactionOutcome;
+
+use crate::values;
 
 /// One record: the epoch that wrote it, and its value, which no other record has.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub struct Entry {
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "m{} of epoch {}", self.value, self.epoch)
+        write!(f, "{} of epoch {}", values::name(self.value), self.epoch)
     }
 }
 
@@ -53,6 +56,16 @@ impl Shadow {
     pub fn at(&self, offset: i64) -> Option<Entry> {
         let index = usize::try_from(offset.checked_sub(self.base)?).ok()?;
         self.entries.get(index).copied()
+    }
+
+    /// How the transaction to which the record at `offset` belongs ended below `end`; `None` while it is open there.
+    #[must_use]
+    pub fn outcome_at(&self, offset: i64, end: i64) -> Option<TransactionOutcome> {
+        let producer = values::producer_of(self.at(offset)?.value);
+        (offset..end).find_map(|at| {
+            let value = self.at(at)?.value;
+            values::outcome_of(value).filter(|_| values::producer_of(value) == producer)
+        })
     }
 
     /// All records, oldest first.

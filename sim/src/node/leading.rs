@@ -3,15 +3,16 @@
 use bytes::Bytes;
 use duolog_log_core::event::EventKind;
 use duolog_log_core::ids::{LeaderEpoch, Offset};
-use duolog_log_core::log::{AppendBatch, AppendOrigin, LogError, Novelty, ReadMinimum};
+use duolog_log_core::log::{AppendBatch, AppendOrigin, Appended, LogError, Novelty, ReadMinimum};
+use duolog_log_core::record::{BatchHeader, TransactionOutcome};
 use duolog_log_core::replication::partition::{
     AckState, Acks, EpochQuestion, FetchAnswer, FetchQuestion, ReplicationError, Role,
 };
 
 use super::{Process, Step};
 use crate::checker::Entry;
-use crate::message::{Address, Message, Outcome, ProduceRequest};
-use crate::storage;
+use crate::message::{Address, Isolation, Kind, Message, Outcome, ProduceRequest};
+use crate::{storage, values};
 
 /// How much a follower or a consumer gets at once.
 const READ_BYTES_MAX: usize = 600;
@@ -24,6 +25,8 @@ pub struct Waiting {
     attempt: u64,
     values: Vec<u64>,
     client: Address,
+    /// `min.insync.replicas` when it was written.
+    minimum: usize,
 }
 
 impl Process {
@@ -33,7 +36,7 @@ impl Process {
         client: Address,
         step: &mut Step<'_>,
     ) -> Result<(), LogError> {
-        let ProduceRequest { attempt, acks, values, producer } = request;
+        let (attempt, acks) = (request.attempt, request.acks);
         let answer = |step: &mut Step<'_>, outcome| {
             if acks != Acks::None {
                 step.send(client, Message::Produced { attempt, outcome });
@@ -46,30 +49,20 @@ impl Process {
             answer(step, Outcome::Retry);
             return Ok(());
         }
-        let Some(bytes) = storage::batch(&values, producer, step.now_ms) else { return Ok(()) };
         let epoch = self.replica.leader_epoch();
-        let batch = AppendBatch { bytes, origin: AppendOrigin::Client };
-        let appended = self.log.append_as_leader(vec![batch], epoch, step.now_ms).pop();
-        let appended = match appended {
-            Some(Ok(appended)) => appended,
-            Some(Err(
-                LogError::OutOfOrderSequence { .. } | LogError::InvalidProducerEpoch { .. },
-            )) => {
-                answer(step, Outcome::OutOfSequence);
+        let appended = match self.write(&request, step)? {
+            Ok(appended) => appended,
+            Err(outcome) => {
+                answer(step, outcome);
                 return Ok(());
             }
-            Some(Err(LogError::StorageFull(_))) | None => {
-                step.seen.coverage.disk_full += 1;
-                answer(step, Outcome::Retry);
-                return Ok(());
-            }
-            Some(Err(error)) => return Err(error),
         };
+        let values = request.values;
         if appended.novelty == Novelty::New {
             let entries: Vec<_> = values.iter().map(|&value| Entry { epoch, value }).collect();
             step.seen.checker.appended(step.node, appended.base_offset, &entries);
             step.event(EventKind::ProduceAppended, (appended.last_offset, epoch), || {
-                format!("{} with acks={}", names(&values), acks_name(acks))
+                format!("{} with acks={}", values::names(&values), acks_name(acks))
             });
         } else {
             step.seen.coverage.duplicates += 1;
@@ -77,10 +70,12 @@ impl Process {
         self.log_grew(step)?;
         let base_offset = Offset(appended.base_offset);
         match acks {
-            Acks::None => {}
+            Acks::None => step.seen.coverage.unacknowledged += 1,
             Acks::Leader => {
+                step.seen.coverage.acknowledged_by_leader += 1;
+                step.seen.checker.acknowledged_alone(step.node, epoch);
                 step.event(EventKind::ProduceAcknowledged, (appended.last_offset, epoch), || {
-                    format!("{} acknowledged by the leader alone", names(&values))
+                    format!("{} acknowledged by the leader alone", values::names(&values))
                 });
                 answer(step, Outcome::Acknowledged(base_offset));
             }
@@ -91,9 +86,40 @@ impl Process {
                 attempt,
                 values,
                 client,
+                minimum: self.replica.min_insync_replicas(),
             }),
         }
         Ok(())
+    }
+
+    /// Appends, or says what to answer instead.
+    fn write(
+        &mut self,
+        request: &ProduceRequest,
+        step: &mut Step<'_>,
+    ) -> Result<Result<Appended, Outcome>, LogError> {
+        let Some(bytes) = storage::batch(request, step.now_ms) else {
+            return Ok(Err(Outcome::Retry));
+        };
+        let origin = match request.kind {
+            Kind::Plain | Kind::Transactional => AppendOrigin::Client,
+            Kind::Marker { .. } => AppendOrigin::Coordinator,
+        };
+        let batch = AppendBatch { bytes, origin };
+        let epoch = self.replica.leader_epoch();
+        Ok(match self.log.append_as_leader(vec![batch], epoch, step.now_ms).pop() {
+            Some(Ok(appended)) => Ok(appended),
+            Some(Err(
+                LogError::OutOfOrderSequence { .. }
+                | LogError::InvalidProducerEpoch { .. }
+                | LogError::CoordinatorFenced { .. },
+            )) => Err(Outcome::OutOfSequence),
+            Some(Err(LogError::StorageFull(_))) | None => {
+                step.seen.coverage.disk_full += 1;
+                Err(Outcome::Retry)
+            }
+            Some(Err(error)) => return Err(error),
+        })
     }
 
     fn admit(&self, acks: Acks) -> Result<(), ReplicationError> {
@@ -107,7 +133,13 @@ impl Process {
     pub(super) fn settle(&mut self, step: &mut Step<'_>) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|one| {
-            let outcome = match self.replica.ack_state(one.required, one.epoch) {
+            let state = self.replica.ack_state(one.required, one.epoch);
+            let is_decided =
+                matches!(state, AckState::Acknowledged | AckState::NotEnoughReplicasAfterAppend);
+            if is_decided && one.minimum != self.replica.min_insync_replicas() {
+                step.seen.coverage.acks_across_minimum += 1;
+            }
+            let outcome = match state {
                 AckState::Waiting => return true,
                 AckState::Acknowledged => {
                     let (offset, values) = (one.base_offset, &one.values);
@@ -150,12 +182,13 @@ impl Process {
                 None => format!("node {} asks", question.replica),
             },
         );
-        let answer = self.replica.answer_fetch(question, &epochs, step.now_ms);
+        let answer = self.replica.answer_fetch(question, &epochs, step.clock_ms);
         let coverage = &mut step.seen.coverage;
         match answer {
             Ok(FetchAnswer::Diverging(_)) => coverage.divergences += 1,
             Ok(FetchAnswer::OutOfRange { .. }) => coverage.out_of_range += 1,
             Err(ReplicationError::StaleBrokerEpoch { .. }) => coverage.stale_runs += 1,
+            Err(ReplicationError::UnknownReplica(_)) => coverage.strangers_refused += 1,
             Err(_) => coverage.fenced += 1,
             Ok(FetchAnswer::Records { .. }) => {}
         }
@@ -184,7 +217,7 @@ impl Process {
 
     pub(super) fn read(
         &self,
-        offset: i64,
+        (offset, isolation): (i64, Isolation),
         client: Address,
         step: &mut Step<'_>,
     ) -> Result<(), LogError> {
@@ -192,25 +225,58 @@ impl Process {
             step.send(client, Message::WasRead { offset, next_offset: None });
             return Ok(());
         }
-        let (start, end) = (self.replica.log_start_offset().0, self.replica.high_watermark().0);
-        let from = offset.max(start);
+        let end = match isolation {
+            Isolation::ReadUncommitted => self.replica.high_watermark().0,
+            Isolation::ReadCommitted => self.replica.last_stable_offset().0,
+        };
+        let from = offset.max(self.replica.log_start_offset().0);
         let mut next = from;
         if from < end {
-            let epoch = self.replica.leader_epoch();
             for bytes in self.read_batches(from, end, step)? {
-                let base = base_offset(&bytes);
-                for (at, entry) in (base..).zip(storage::entries_of(&bytes).unwrap_or_default()) {
-                    if at >= from {
-                        step.seen.checker.consumed(step.node, epoch, at, entry);
-                        step.seen.coverage.records_read += 1;
-                        next = at + 1;
-                    }
-                }
+                next = self.deliver(&bytes, (from, end), isolation, step)?;
             }
+            let epoch = self.replica.leader_epoch();
             step.event(EventKind::Deliver, (next - 1, epoch), || format!("from {from}"));
         }
         step.send(client, Message::WasRead { offset, next_offset: Some(next) });
         Ok(())
+    }
+
+    /// Gives one batch, from `from` on, to a consumer that may see what is below `end`; returns the offset after it.
+    fn deliver(
+        &self,
+        bytes: &Bytes,
+        (from, end): (i64, i64),
+        isolation: Isolation,
+        step: &mut Step<'_>,
+    ) -> Result<i64, LogError> {
+        let (node, epoch) = (step.node, self.replica.leader_epoch());
+        let header = BatchHeader::parse(bytes)?;
+        let aborted = self.log.reader().aborted_transactions(from, end)?;
+        let is_of_transaction = isolation == Isolation::ReadCommitted
+            && header.is_transactional()
+            && !header.is_control();
+        let entries = storage::entries_of(bytes).unwrap_or_default();
+        for (at, entry) in (header.base_offset..).zip(entries).filter(|(at, _)| *at >= from) {
+            step.seen.checker.consumed(node, epoch, at, entry);
+            step.seen.coverage.records_read += 1;
+            if is_of_transaction {
+                let is_aborted = aborted.iter().any(|txn| {
+                    txn.producer_id == header.producer_id.0
+                        && (txn.first_offset..=txn.last_offset).contains(&at)
+                });
+                let coverage = &mut step.seen.coverage;
+                let (told, count) = match is_aborted {
+                    true => (TransactionOutcome::Abort, &mut coverage.aborted_left_out),
+                    false => (TransactionOutcome::Commit, &mut coverage.committed_read),
+                };
+                *count += 1;
+                let high_watermark = self.replica.high_watermark().0;
+                let checker = &mut step.seen.checker;
+                checker.consumed_in_transaction(node, epoch, (at, high_watermark), told);
+            }
+        }
+        Ok(header.next_offset())
     }
 
     fn read_batches(
@@ -230,17 +296,9 @@ impl Process {
 fn acknowledged(one: &Waiting, step: &mut Step<'_>) -> Outcome {
     step.seen.coverage.acknowledged += 1;
     step.event(EventKind::ProduceAcknowledged, (one.required.0 - 1, one.epoch), || {
-        format!("{} acknowledged by the whole ISR", names(&one.values))
+        format!("{} acknowledged by the whole ISR", values::names(&one.values))
     });
     Outcome::Acknowledged(Offset(one.base_offset))
-}
-
-pub(super) fn base_offset(bytes: &[u8]) -> i64 {
-    duolog_log_core::record::BatchHeader::parse(bytes).map_or(0, |header| header.base_offset)
-}
-
-fn names(values: &[u64]) -> String {
-    values.iter().map(|value| format!("m{value}")).collect::<Vec<_>>().join(" ")
 }
 
 const fn acks_name(acks: Acks) -> &'static str {

@@ -8,7 +8,7 @@ use duolog_log_core::log::{Log, LogError};
 use duolog_log_core::replication::effect::{Effect, IsrProposal};
 use duolog_log_core::replication::election::{LogTip, PartitionState, Restart};
 use duolog_log_core::replication::epochs::{EpochEntry, LeaderEpochs};
-use duolog_log_core::replication::partition::{Assignment, FollowerStep, Partition, Role};
+use duolog_log_core::replication::partition::{FollowerStep, Partition, PartitionRules, Role};
 use duolog_log_core::testing::mem_disk::MemDisk;
 
 use super::Step;
@@ -26,16 +26,18 @@ pub struct Process {
     pub planted: Option<Planted>,
     /// Epochs of records below are forgotten; 0 but for a planted fault.
     pub epochs_known_from: i64,
-    nonce: u64,
-    restart: Restart,
-    registering_since_ms: i64,
+    pub(super) nonce: u64,
+    pub(super) restart: Restart,
+    pub(super) registering_since_ms: i64,
     /// The newest version of the partition's state that it acted on.
-    seen: i32,
+    pub(super) seen: i32,
+    /// Whether it has heard that it is no replica any more, and still holds a log.
+    pub is_removed: bool,
     pub(super) waiting: Vec<Waiting>,
     pub(super) asked: Option<(FollowerStep, i64)>,
-    proposed_ms: i64,
-    heartbeat_ms: i64,
-    checkpoint_ms: i64,
+    pub(super) proposed_ms: i64,
+    pub(super) heartbeat_ms: i64,
+    pub(super) checkpoint_ms: i64,
 }
 
 impl Process {
@@ -51,6 +53,7 @@ impl Process {
             restart,
             registering_since_ms: 0,
             seen: -1,
+            is_removed: false,
             waiting: Vec::new(),
             asked: None,
             proposed_ms: 0,
@@ -97,7 +100,7 @@ impl Process {
             Message::Fetch(question) => self.answer_fetch(&question, from, step)?,
             Message::AskEpochEnd(question) => self.answer_epoch_end(question, from, step),
             Message::Produce(request) => self.produce(request, from, step)?,
-            Message::Read { offset } => self.read(offset, from, step)?,
+            Message::Read { offset, isolation } => self.read((offset, isolation), from, step)?,
             Message::FetchAnswered(question, answer) => {
                 self.fetched(disk, &question, answer, step)?;
             }
@@ -115,10 +118,16 @@ impl Process {
             return;
         }
         self.seen = state.partition_epoch;
+        if !state.replicas.contains(&step.node) {
+            self.is_removed = !self.is_empty();
+            self.replica.removed();
+            self.asked = None;
+            return;
+        }
         let epoch = state.leader_epoch;
         let Some(leader) = state.leader else { return };
         if epoch <= self.replica.leader_epoch() {
-            self.replica.isr_committed(epoch, &state.isr, state.partition_epoch);
+            self.replica.assignment_committed(epoch, &state.assignment());
             return;
         }
         if self.planted == Some(Planted::AcknowledgeAfterNewerEpoch) {
@@ -126,12 +135,7 @@ impl Process {
         }
         self.asked = None;
         let became = if leader == step.node {
-            let assignment = Assignment {
-                replicas: state.replicas.iter().copied().collect(),
-                isr: state.isr.clone(),
-                partition_epoch: state.partition_epoch,
-            };
-            self.replica.become_leader(epoch, assignment, step.now_ms)
+            self.replica.become_leader(epoch, state.assignment(), step.clock_ms)
         } else {
             let last_epoch = self.epochs().latest().map(|entry| entry.epoch);
             self.replica.become_follower(epoch, leader, last_epoch)
@@ -206,14 +210,21 @@ impl Process {
     /// DeleteRecords, or the leader's word.
     pub fn raise_log_start(&mut self, to: i64, step: &mut Step<'_>) -> Result<(), LogError> {
         if self.log.set_log_start_offset(to)? {
-            self.replica.log_start_moved(Offset(self.log.log_start_offset()));
-            step.seen.checker.start_moved(step.node, self.log.log_start_offset());
-            step.event(EventKind::LogDelete, (to, self.replica.leader_epoch()), || {
-                "log start moved".to_owned()
-            });
             step.seen.coverage.deletions += 1;
+            self.log_start_moved("log start moved", step);
         }
         Ok(())
+    }
+
+    fn log_start_moved(&mut self, how: &'static str, step: &mut Step<'_>) {
+        let start = self.log.log_start_offset();
+        self.replica.log_start_moved(Offset(start));
+        step.seen.checker.start_moved(step.node, start);
+        if step.seen.checker.is_parted(step.node) {
+            step.seen.coverage.starts_while_parted += 1;
+        }
+        let epoch = self.replica.leader_epoch();
+        step.event(EventKind::LogDelete, (start, epoch), || how.to_owned());
     }
 
     /// Timers: heartbeats, lags, checkpoints, flushes, what was not answered.
@@ -230,7 +241,7 @@ impl Process {
             }
             _ => {}
         }
-        self.replica.tick(now_ms);
+        self.replica.tick(step.clock_ms);
         if overdue(self.proposed_ms)
             && let Some(proposal) = self.replica.pending_proposal()
         {
@@ -257,6 +268,10 @@ impl Process {
         let high_watermark = self.replica.high_watermark().0;
         let retained = self.log.apply_retention(high_watermark, step.now_ms)?;
         step.seen.coverage.segments_dropped += retained.segments_deleted as u64;
+        if self.log.log_start_offset() > self.replica.log_start_offset().0 {
+            step.seen.coverage.retentions += 1;
+            self.log_start_moved("segments dropped by retention", step);
+        }
         self.log.remove_deleted(step.now_ms);
         self.log.flush(step.now_ms)?;
         step.event(
@@ -273,6 +288,22 @@ impl Process {
         self.log.close_clean(now_ms)?;
         storage::write_checkpoints(disk, &self.log, &self.replica)?;
         Ok(())
+    }
+
+    /// Whether it has neither a part in the replication nor anything in its log.
+    pub fn is_empty(&self) -> bool {
+        self.replica.role() == Role::Offline && self.log.log_end_offset() == 0
+    }
+
+    /// A planted fault: a lower minimum counts before anybody has written it.
+    pub fn believe_minimum(
+        &mut self,
+        min_insync_replicas: usize,
+        step: &mut Step<'_>,
+    ) -> Result<(), LogError> {
+        let replica_lag_time_max_ms = timing::REPLICA_LAG_TIME_MAX_MS;
+        self.replica.set_rules(PartitionRules { min_insync_replicas, replica_lag_time_max_ms });
+        self.perform(step)
     }
 
     pub fn tip(&self) -> LogTip {

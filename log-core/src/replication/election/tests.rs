@@ -96,6 +96,29 @@ fn in_doubt_the_most_complete_log_leads_once_all_are_there() {
     assert_eq!(unclean, Some((A, Election::Unclean)), "the later epoch beats the longer log");
 }
 
+/// As seed 592 of the simulator: A's log is longer and of a later epoch, but what B committed since is not in it.
+#[test]
+fn who_is_in_doubt_counts_no_more_once_others_commit() {
+    let all = live(&[A, B, C]);
+    let state = PartitionState::created(vec![A, B], 1);
+    let state = state.restarted(A, Restart::LogInDoubt).unwrap();
+    assert_eq!((state.leader, &state.last_known), (None, &set(&[A])), "nobody commits");
+    let tips = tips(&[(A, 3, 12), (B, 2, 10)]);
+    let (state, how) = state.elect(&all, &tips, UncleanElection::Refused).unwrap();
+    assert_eq!((state.leader, how), (Some(B), Election::Clean));
+    assert_eq!(
+        state.last_known,
+        set(&[]),
+        "B commits alone, and need not write in its epoch for that"
+    );
+    let state = state.restarted(B, Restart::LogInDoubt).unwrap();
+    let (state, _) = state.elect(&all, &tips, UncleanElection::Refused).unwrap();
+    assert_eq!(state.leader, Some(B));
+    let follower_in_doubt =
+        PartitionState::created(vec![A, B], 1).restarted(B, Restart::LogInDoubt);
+    assert_eq!(follower_in_doubt.unwrap().last_known, set(&[]), "A goes on");
+}
+
 #[test]
 fn a_log_that_was_kept_keeps_its_place_but_not_the_lead() {
     let state = three().restarted(A, Restart::LogKept).unwrap();

@@ -213,3 +213,13 @@ fn an_empty_log_takes_the_whole_batch_in_which_the_leader_starts() {
     assert_eq!(plan(4, 9), AppendPlan::AtLogEnd);
     assert_eq!(plan(0, 3), AppendPlan::AtLogEnd, "it does not reach the log's end");
 }
+
+/// As seed 1929 of the simulator: without an epoch in the fetch nobody notices that all it has was deleted there.
+#[test]
+fn a_log_that_ends_inside_a_batch_of_its_leader_begins_anew_there() {
+    let epochs = LeaderEpochs::default();
+    let partition = follower(TruncationRule::AskFirst, (0, 0, 2), &epochs);
+    let plan = |base, last| partition.plan_append(Offset(base), Offset(last));
+    assert_eq!(plan(1, 3), AppendPlan::AfterStartAnewAt(Offset(1)));
+    assert_eq!(plan(2, 3), AppendPlan::AtLogEnd);
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::replication::testing::{LAG_MS, leader, nodes, partition};
+use crate::replication::testing::{LAG_MS, assignment, leader, nodes, partition};
 
 fn question(node: i32, offset: i64) -> FetchQuestion {
     FetchQuestion {
@@ -75,8 +75,7 @@ fn a_growth_counts_already_when_proposed() {
 #[test]
 fn growth_needs_what_earlier_leaders_left() {
     let mut partition = partition(1, 10, 4);
-    let assignment =
-        Assignment { replicas: nodes(&[1, 2, 3]), isr: nodes(&[1, 3]), partition_epoch: 0 };
+    let assignment = assignment(1, &[1, 2, 3], &[1, 3]);
     partition.become_leader(LeaderEpoch(1), assignment, 0).unwrap();
     partition.drain_effects();
     fetch(&mut partition, 2, 4, 1);
@@ -137,9 +136,7 @@ fn epochs(entries: &[(i32, i64)]) -> LeaderEpochs {
 /// A leader of epoch 5 that begins at 20, after epochs 1 (from 0) and 3 (from 10), and has written up to 25.
 fn leader_of_epoch_5() -> (Partition, LeaderEpochs) {
     let mut partition = partition(1, 20, 0);
-    let assignment =
-        Assignment { replicas: nodes(&[1, 2]), isr: nodes(&[1, 2]), partition_epoch: 0 };
-    partition.become_leader(LeaderEpoch(5), assignment, 0).unwrap();
+    partition.become_leader(LeaderEpoch(5), assignment(1, &[1, 2], &[1, 2]), 0).unwrap();
     partition.appended(Offset(25), None);
     (partition, epochs(&[(1, 0), (3, 10), (5, 20)]))
 }
@@ -193,9 +190,7 @@ fn a_fetch_is_answered_with_records_or_with_where_the_logs_part() {
 #[test]
 fn a_new_leader_ends_earlier_epochs_before_it_writes() {
     let mut partition = partition(1, 20, 0);
-    let assignment =
-        Assignment { replicas: nodes(&[1, 2]), isr: nodes(&[1, 2]), partition_epoch: 0 };
-    partition.become_leader(LeaderEpoch(5), assignment, 0).unwrap();
+    partition.become_leader(LeaderEpoch(5), assignment(1, &[1, 2], &[1, 2]), 0).unwrap();
     let epochs = epochs(&[(1, 0), (3, 10)]);
     let last_fetched_epoch = Some(LeaderEpoch(4));
     let question =
@@ -361,4 +356,79 @@ fn below_the_minimum_the_high_watermark_stands_still() {
     );
     three.isr_committed(LeaderEpoch(1), &nodes(&[1, 2]), 1);
     assert_eq!(three.high_watermark(), Offset(4));
+}
+
+/// KIP-455: replicas come and go under the leader, which learns it in one piece.
+#[test]
+fn replicas_come_and_go_under_a_leader() {
+    let mut two = leader(2, &[1, 2], &[1, 2], 0);
+    two.appended(Offset(5), None);
+    fetch(&mut two, 2, 5, 1);
+    let stranger = two.answer_fetch(&question(3, 0), &LeaderEpochs::default(), 1);
+    assert_eq!(stranger, Err(ReplicationError::UnknownReplica(NodeId(3))));
+    let grown = Assignment { partition_epoch: 1, ..assignment(2, &[1, 2, 3], &[1, 2]) };
+    two.assignment_committed(LeaderEpoch(1), &grown);
+    fetch(&mut two, 3, 0, 2);
+    assert_eq!(two.high_watermark(), Offset(5), "who comes holds nobody back");
+    assert_eq!(proposal(&mut two), None, "nor is it in sync with an empty log");
+    fetch(&mut two, 3, 5, 3);
+    assert_eq!(proposal(&mut two), Some(nodes(&[1, 2, 3])));
+    let shrunk = Assignment { partition_epoch: 2, ..assignment(2, &[1, 3], &[1, 3]) };
+    two.assignment_committed(LeaderEpoch(1), &shrunk);
+    let left = two.answer_fetch(&question(2, 5), &LeaderEpochs::default(), 4);
+    assert_eq!(left, Err(ReplicationError::UnknownReplica(NodeId(2))));
+    two.appended(Offset(6), None);
+    fetch(&mut two, 3, 6, 5);
+    assert_eq!(two.high_watermark(), Offset(6), "who left holds nobody back");
+    two.removed();
+    assert_eq!(two.ack_state(Offset(6), LeaderEpoch(1)), AckState::NotLeader);
+    assert!(two.check_leader().is_err());
+}
+
+/// Else a leader would commit alone while another may be elected, or what its successor does not have.
+#[test]
+fn an_isr_and_its_minimum_count_from_one_moment_on() {
+    let mut three = leader(1, &[1, 2, 3], &[1, 2], 0);
+    three.appended(Offset(5), None);
+    let both = Assignment { partition_epoch: 2, ..assignment(2, &[1, 2, 3], &[1]) };
+    three.assignment_committed(LeaderEpoch(1), &both);
+    assert_eq!(three.high_watermark(), Offset(0), "alone, and two are required");
+    let older = Assignment { partition_epoch: 1, ..assignment(1, &[1, 2, 3], &[1]) };
+    three.assignment_committed(LeaderEpoch(1), &older);
+    let next_epoch = Assignment { partition_epoch: 3, ..assignment(1, &[1, 2, 3], &[2]) };
+    three.assignment_committed(LeaderEpoch(2), &next_epoch);
+    assert_eq!((three.high_watermark(), three.min_insync_replicas()), (Offset(0), 2));
+    let lower = Assignment { partition_epoch: 3, ..assignment(1, &[1, 2, 3], &[1]) };
+    three.assignment_committed(LeaderEpoch(1), &lower);
+    assert_eq!(three.high_watermark(), Offset(5), "alone, and one is required");
+    assert_eq!(three.partition_epoch(), Some(3));
+}
+
+/// A clock that is set forward, or a leader that did not run: nobody could have fetched meanwhile.
+#[test]
+fn a_clock_that_leaps_throws_nobody_out() {
+    let mut two = leader(1, &[1, 2], &[1, 2], 0);
+    two.appended(Offset(5), None);
+    two.tick(1_000);
+    two.tick(10 * LAG_MS);
+    assert_eq!(proposal(&mut two), None, "it stood at 1 s a moment ago");
+    two.tick(10 * LAG_MS + LAG_MS - 1_000);
+    assert_eq!(proposal(&mut two), None, "behind for the lag time itself");
+    two.tick(10 * LAG_MS + LAG_MS);
+    assert_eq!(proposal(&mut two), Some(nodes(&[1])));
+}
+
+/// Else a dead replica would hold acks=all back until the clock is where it was.
+#[test]
+fn a_clock_that_goes_back_keeps_nobody_in() {
+    let mut two = leader(1, &[1, 2], &[1, 2], 0);
+    for now_ms in [0, LAG_MS, 2 * LAG_MS] {
+        fetch(&mut two, 2, 0, now_ms);
+    }
+    two.appended(Offset(5), None);
+    two.tick(5_000);
+    two.tick(5_000 + LAG_MS);
+    assert_eq!(proposal(&mut two), None);
+    two.tick(5_000 + LAG_MS + 1);
+    assert_eq!(proposal(&mut two), Some(nodes(&[1])));
 }
