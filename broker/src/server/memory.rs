@@ -5,8 +5,7 @@
 //!                                 ──none──▶ nothing more is read from this connection until others are answered
 //! ```
 //!
-//! A frame gets its room step by step, before the bytes that need it are read: a length alone takes nothing from
-//! others. Frames that wait half way, each for the room of the others, do so for a bounded time.
+//! A whole frame gets its room before its second part is read, so that frames that have it can always be finished.
 //! Frames that fit into a connection's first read need none: the number of connections bounds them.
 //! Source: KIP-72; SimpleMemoryPool.
 
@@ -31,7 +30,7 @@ pub struct RequestMemory {
 /// The room of one request, until it is dropped.
 #[derive(Debug)]
 pub struct Room {
-    units: OwnedSemaphorePermit,
+    _units: OwnedSemaphorePermit,
 }
 
 impl RequestMemory {
@@ -42,38 +41,18 @@ impl RequestMemory {
         Self { units: Arc::new(Semaphore::new(units_max as usize)), units_max }
     }
 
-    /// Waits for room for `bytes` of a frame, beside what it has, in the order of asking. None is needed, and none
-    /// given, for what fits into a connection's first read. May be cancelled.
+    /// Waits for room for a frame of `bytes`, in the order of asking; `None` for one that needs none.
     ///
     /// A frame that is larger than all the room gets all of it.
-    pub async fn grow(&self, room: &mut Option<Room>, bytes: usize) {
+    pub async fn room(&self, bytes: usize) -> Option<Room> {
         if bytes <= FIRST_READ_BYTES {
-            return;
+            return None;
         }
-        let units = self.units_of(bytes);
-        let held = room.as_ref().map_or(0, |room| room.units.num_permits());
-        let missing = units.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));
-        // Nobody closes it.
-        let Ok(more) = self.units.clone().acquire_many_owned(missing).await else { return };
-        match room {
-            Some(room) => room.units.merge(more),
-            None => *room = Some(Room { units: more }),
-        }
-    }
-
-    /// How many bytes of a frame may be read with this room; no bound for a frame that has all there is.
-    pub fn allows(&self, room: Option<&Room>) -> usize {
-        let Some(room) = room else { return FIRST_READ_BYTES };
-        let held = room.units.num_permits();
-        if held >= self.units_max as usize {
-            return usize::MAX;
-        }
-        held.saturating_mul(UNIT_BYTES as usize)
-    }
-
-    fn units_of(&self, bytes: usize) -> u32 {
         let units = (bytes as u64).div_ceil(UNIT_BYTES);
-        u32::try_from(units).unwrap_or(u32::MAX).min(self.units_max)
+        let units = u32::try_from(units).unwrap_or(u32::MAX).min(self.units_max);
+        let acquired = self.units.clone().acquire_many_owned(units).await;
+        // Nobody closes it.
+        acquired.ok().map(|units| Room { _units: units })
     }
 
     /// Bytes that are in use.

@@ -4,13 +4,12 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::task::coop::consume_budget;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::memory::{RequestMemory, Room};
 
@@ -20,14 +19,6 @@ pub const FIRST_READ_BYTES: usize = 8 * 1024;
 /// What one read reserves at most before as much has really arrived: a length alone is no reason
 /// to reserve memory.
 const RESERVE_BYTES_MAX: usize = 1024 * 1024;
-
-/// Room that a frame gets for its length alone. Most frames need no more; many that never come must
-/// not take much from others.
-const FIRST_ROOM_BYTES: usize = 256 * 1024;
-
-/// How long a frame that came in part waits for the room of the rest: those that have it may be
-/// waiting likewise.
-const ROOM_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether the peer may still send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +38,8 @@ pub struct ReadBuffer {
     memory: RequestMemory,
     /// Of the frame that is being read, if it is large.
     room: Option<Room>,
-    /// Since when that frame waits for room.
-    waits_since: Option<Instant>,
-    room_limit: Duration,
+    /// Whether that frame has no room yet.
+    waits_for_room: bool,
     last_read: Instant,
 }
 
@@ -61,51 +51,24 @@ impl ReadBuffer {
             bytes: BytesMut::new(),
             memory,
             room: None,
-            waits_since: None,
-            room_limit: ROOM_LIMIT,
+            waits_for_room: false,
             last_read: Instant::now(),
         }
     }
 
     /// When something last came; now, while nothing is read because there is no room.
     pub fn last_read(&self) -> Instant {
-        if self.waits_since.is_some() { Instant::now() } else { self.last_read }
+        if self.waits_for_room { Instant::now() } else { self.last_read }
     }
 
-    /// Reads on in a frame of `total` bytes, once there is room for what is read. May be cancelled.
-    ///
-    /// Errors: there was no room for too long; the connection cannot go on.
+    /// Reads on in a frame of `total` bytes, once there is room for all of it. May be cancelled.
     pub async fn read_frame(&mut self, total: usize) -> io::Result<Input> {
-        let received = self.bytes.len();
-        if self.memory.allows(self.room.as_ref()) <= received || self.room.is_none() {
-            let step = if self.room.is_none() {
-                FIRST_ROOM_BYTES
-            } else {
-                received + RESERVE_BYTES_MAX.max(received)
-            };
-            self.wait_for_room(total.min(step)).await?;
+        if self.room.is_none() {
+            self.waits_for_room = true;
+            self.room = self.memory.room(total).await;
+            self.waits_for_room = false;
         }
-        let allowed = match &self.room {
-            Some(room) => total.min(self.memory.allows(Some(room))),
-            None => total,
-        };
-        self.read(allowed.saturating_sub(received)).await
-    }
-
-    /// A frame that has no room at all waits for as long as it takes: it keeps none from others.
-    async fn wait_for_room(&mut self, bytes: usize) -> io::Result<()> {
-        let since = *self.waits_since.get_or_insert_with(Instant::now);
-        let came_in_part = self.room.is_some();
-        let grown = self.memory.grow(&mut self.room, bytes);
-        if !came_in_part {
-            grown.await;
-        } else if timeout_at(since + self.room_limit, grown).await.is_err() {
-            let used = self.memory.used();
-            tracing::warn!(bytes, used, "connection closed: no room for the rest of its request");
-            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "no room for the request"));
-        }
-        self.waits_since = None;
-        Ok(())
+        self.read(total.saturating_sub(self.bytes.len())).await
     }
 
     /// The room of the frame that was just taken.
