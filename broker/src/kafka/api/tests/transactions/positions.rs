@@ -110,6 +110,7 @@ async fn positions_count_from_the_commit_on_and_after_an_abort_never() {
         }
         let expected = if committed { offset } else { before.1 };
         assert_eq!(settled(&mut client).await, expected, "v{version}");
+        completed(&mut client, "a").await;
     }
     node.stop().await;
 }
@@ -130,6 +131,7 @@ async fn pending_positions_outlive_a_restart_and_so_does_their_end() {
     let (code, producer) = end(&mut client, 5, "a", producer, true).await;
     assert_eq!(code, NONE);
     assert_eq!(settled(&mut client).await, 5);
+    completed(&mut client, "a").await;
     assert_eq!(commit(&mut client, 5, producer, vec![position(0, 6)]).await, [NONE]);
     assert_eq!(end(&mut client, 5, "a", producer, false).await.0, NONE);
     assert_eq!(settled(&mut client).await, 5);
