@@ -231,8 +231,9 @@ impl Checker {
         if let Some(other) = self.leaders.insert(epoch, node) {
             self.violate(|| format!("nodes {other} and {node} both lead in epoch {epoch}"));
         }
-        // One that hears late that it was elected is fenced by what is newer.
-        if epoch < self.state.leader_epoch {
+        // One that hears late that it was elected is fenced by what is newer; unless that is its own, from a change of
+        // the replicas: then what it writes before it hears of that stays.
+        if epoch < self.state.leader_epoch && self.state.leader != Some(node) {
             return;
         }
         let Some(shadow) = self.shadows.get(&node) else { return };
