@@ -1,16 +1,24 @@
 # Two commands do everything: `make demo` and `make test`. Both install what they lack (Debian, root).
+# `make verify` runs the long tests and those with many peers; VERIFY='name of a test' some of them.
 # `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures,
 # `make bench-scale KAFKA_PEER=HOST:PORT` many partitions, connections and groups.
-.PHONY: setup test lint sim demo bench bench-scale
+.PHONY: setup test verify lint sim demo bench bench-scale
 setup:
 	@scripts/setup
 
 test: setup lint
 	cargo test --workspace
 
+VERIFY ?=
+verify:
+	@scripts/setup --verify
+	cargo test --workspace --test verify -- $(VERIFY)
+
+# The second clippy: `--all-targets` leaves out what `cargo test` runs only when named.
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --test verify -- -D warnings
 	cargo check -p duolog-log-core -p duolog-coordinator --no-default-features
 
 # Seeds of the replication simulator; the first that breaks a promise ends it. SIM='--first 0 --seeds 100000'.

@@ -59,9 +59,9 @@ impl Reader {
     /// Every way to read that the client has.
     pub fn all(client: Client) -> Vec<Self> {
         let ways: &[&str] = match client {
-            Client::Kafka431 | Client::Kafka282 | Client::Librdkafka => &["assign"],
             Client::Rocketmq550 | Client::Rocketmq498 => &["pull", "lite"],
             Client::Rocketmq440 => &["pull"],
+            _ => &["assign"],
         };
         ways.iter().map(|via| Self { client, via }).collect()
     }

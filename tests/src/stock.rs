@@ -1,6 +1,6 @@
 //! The stock clients and command line tools, each as a process of its own.
 //!
-//! `scripts/setup` provides them below `target/interop`. A [`Driver`] runs one client version under
+//! `scripts/setup` provides them below `target/interop`, those of `make verify` if asked to. A [`Driver`] runs one client version under
 //! command; the commands are documented in the drivers themselves (`tests/interop`).
 
 use std::fs::{self, File};
@@ -30,6 +30,8 @@ pub enum Client {
     Kafka431,
     Kafka282,
     Librdkafka,
+    Kafka392,
+    Kafka211,
     Rocketmq550,
     Rocketmq498,
     Rocketmq440,
@@ -37,6 +39,8 @@ pub enum Client {
 
 impl Client {
     pub const KAFKA: [Self; 3] = [Self::Kafka431, Self::Kafka282, Self::Librdkafka];
+    /// Further clients of Kafka, which only `make verify` tries.
+    pub const VERIFIED: [Self; 2] = [Self::Kafka392, Self::Kafka211];
     pub const ROCKETMQ: [Self; 3] = [Self::Rocketmq550, Self::Rocketmq498, Self::Rocketmq440];
 
     /// Name and version, as the folder below `target/interop` is called.
@@ -45,6 +49,8 @@ impl Client {
             Self::Kafka431 => "kafka-4.3.1",
             Self::Kafka282 => "kafka-2.8.2",
             Self::Librdkafka => "librdkafka",
+            Self::Kafka392 => "kafka-3.9.2",
+            Self::Kafka211 => "kafka-2.1.1",
             Self::Rocketmq550 => "rocketmq-5.5.0",
             Self::Rocketmq498 => "rocketmq-4.9.8",
             Self::Rocketmq440 => "rocketmq-4.4.0",
@@ -52,28 +58,35 @@ impl Client {
     }
 
     pub fn speaks_kafka(self) -> bool {
-        Self::KAFKA.contains(&self)
+        !Self::ROCKETMQ.contains(&self)
     }
 
     /// What its producer can compress with.
     pub fn compressions(self) -> &'static [&'static str] {
         match self {
-            Self::Kafka431 | Self::Kafka282 | Self::Librdkafka => {
-                &["none", "gzip", "snappy", "lz4", "zstd"]
-            }
+            Self::Kafka431
+            | Self::Kafka282
+            | Self::Librdkafka
+            | Self::Kafka392
+            | Self::Kafka211 => &["none", "gzip", "snappy", "lz4", "zstd"],
             Self::Rocketmq550 | Self::Rocketmq498 => &["none", "zlib", "lz4", "zstd"],
             Self::Rocketmq440 => &["none", "zlib"],
         }
     }
 
     fn command(self) -> Command {
+        if Self::VERIFIED.contains(&self) {
+            verified();
+        }
         match self {
             Self::Librdkafka => {
                 let mut command = Command::new(interop().join("venv/bin/python"));
                 command.arg(workspace().join("tests/interop/python/driver.py"));
                 command
             }
-            Self::Kafka431 | Self::Kafka282 => java(self.name(), "KafkaDriver"),
+            Self::Kafka431 | Self::Kafka282 | Self::Kafka392 | Self::Kafka211 => {
+                java(self.name(), "KafkaDriver")
+            }
             Self::Rocketmq550 | Self::Rocketmq498 | Self::Rocketmq440 => {
                 java(self.name(), "RocketmqDriver")
             }
@@ -85,14 +98,24 @@ impl Client {
 pub fn interop() -> &'static Path {
     static INTEROP: OnceLock<PathBuf> = OnceLock::new();
     INTEROP.get_or_init(|| {
-        let setup = workspace().join("scripts/setup");
-        let done = Command::new(&setup).stdin(Stdio::null()).status().expect("scripts/setup runs");
-        assert!(done.success(), "scripts/setup: {done}");
+        setup(&[]);
         let interop = workspace().join("target/interop");
         // What RocketMQ clients write to the user's home: logs.
         fs::create_dir_all(interop.join("home")).expect("a folder below target");
         interop
     })
+}
+
+/// Completes what [`interop`] holds by what only `make verify` needs.
+pub fn verified() {
+    static VERIFIED: OnceLock<()> = OnceLock::new();
+    VERIFIED.get_or_init(|| setup(&["--verify"]));
+}
+
+fn setup(arguments: &[&str]) {
+    let mut setup = Command::new(workspace().join("scripts/setup"));
+    let done = setup.args(arguments).stdin(Stdio::null()).status().expect("scripts/setup runs");
+    assert!(done.success(), "scripts/setup: {done}");
 }
 
 /// Taken by every test that runs stock clients, for its whole length: several JVMs of several

@@ -25,7 +25,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * The stock Java client of Kafka under command: KafkaDriver BOOTSTRAP, commands on standard input
- * (see Wire). `init`, `begin`, `commit`, `abort` with id= are those of a transactional producer.
+ * (see Wire). `init`, `begin`, `commit`, `abort` with id= are those of a transactional producer;
+ * `create`, `describe`, `delete` and `topics` the admin client's (see Topics).
  */
 final class KafkaDriver {
   private final String bootstrap;
@@ -60,6 +61,9 @@ final class KafkaDriver {
       case "commit": producers.get(args.need("id")).commitTransaction(); break;
       case "abort": producers.get(args.need("id")).abortTransaction(); break;
       case "transform": transform(args); break;
+      case "create": case "describe": case "delete": case "topics":
+        Topics.handle(verb, bootstrap, args);
+        break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }
@@ -186,7 +190,7 @@ final class KafkaDriver {
         for (TopicPartition partition : records.partitions()) {
           positions.put(partition, new OffsetAndMetadata(consumer.position(partition)));
         }
-        producer.sendOffsetsToTransaction(positions, consumer.groupMetadata());
+        Positions.send(producer, consumer, args.need("group"), positions);
         if (abort > 0 && transactions++ % abort == 0) {
           producer.abortTransaction();
           aborted++;
@@ -202,7 +206,8 @@ final class KafkaDriver {
 
   /** Back to what is committed. */
   private static void rewind(KafkaConsumer<byte[], byte[]> consumer) {
-    Map<TopicPartition, OffsetAndMetadata> committed = consumer.committed(consumer.assignment());
+    Map<TopicPartition, OffsetAndMetadata> committed =
+        Positions.committed(consumer, consumer.assignment());
     for (TopicPartition partition : consumer.assignment()) {
       OffsetAndMetadata at = committed.get(partition);
       consumer.seek(partition, at == null ? 0 : at.offset());

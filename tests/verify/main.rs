@@ -1,0 +1,3 @@
+//! What takes long or needs many peers: `make verify`. Each kind has a short case in `make test`.
+
+mod clients;
