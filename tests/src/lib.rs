@@ -3,6 +3,8 @@
 
 pub mod wait;
 
+pub mod differential;
+
 pub mod cluster;
 pub mod http;
 pub mod raw_client;

@@ -1,0 +1,54 @@
+//! Differences from Kafka that are there on purpose; docs/differences.md tells them to users.
+
+use super::compare::Known;
+
+const fn known(
+    api: &'static str,
+    step: &'static str,
+    path: &'static str,
+    (kafka, duolog): (&'static str, &'static str),
+    why: &'static str,
+) -> Known {
+    Known { api, step, path, kafka, duolog, why }
+}
+
+const OWN_KEYS: &str = "RocketMQ's attributes of a topic are shown as keys";
+const CLOSED: &str = "an answer says what is wrong, a closed connection does not";
+const SILENT: &str = "nothing hangs";
+const IN_WORDS: &str = "a code says what is wrong";
+
+/// Each with its reason.
+pub const KNOWN: &[Known] = &[
+    known("*", "", "Configs[rmq.", ("null", ""), OWN_KEYS),
+    known("*", "", "Configs[message.type]", ("null", ""), OWN_KEYS),
+    known("*", "", "Configs[2 rmq.", ("null", ""), OWN_KEYS),
+    known(
+        "*",
+        "",
+        "Configs[min.insync.replicas].ConfigSource",
+        ("3", "5"),
+        "there are no eligible leader replicas, for which Kafka stores the default",
+    ),
+    known("DescribeAcls", "", "", ("\"closed\"", ""), CLOSED),
+    known("CreateAcls", "", "", ("\"closed\"", ""), CLOSED),
+    known("DeleteAcls", "", "", ("\"closed\"", ""), CLOSED),
+    known("AddPartitionsToTxn", "\"Transactions\":[]", "", ("\"silent\"", ""), SILENT),
+    known("ListOffsets", "\"IsolationLevel\":", "ErrorCode", ("-1", ""), IN_WORDS),
+    known("ListOffsets", "\"Timestamp\":-7", "ErrorCode", ("-1", "35"), IN_WORDS),
+    known("ListOffsets", "\"Timestamp\":-3", "", ("", ""), "a deleted record is no answer"),
+    known(
+        "ListGroups",
+        "",
+        "Groups[",
+        ("~\"ProtocolType\":\"\"", "null"),
+        "nothing is left of a group whose only positions were aborted",
+    ),
+    known("ApiVersions", "", "ApiKeys[", ("", "null"), "docs/compatibility.md: not built"),
+    known(
+        "AlterReplicaLogDirs",
+        "\"Partitions\":[]",
+        "Results[",
+        ("null", ""),
+        "every topic of the request is in the answer",
+    ),
+];
