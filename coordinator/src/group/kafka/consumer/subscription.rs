@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use duolog_log_core::ids::TopicId;
 use regex::Regex;
+use twox_hash::XxHash3_64;
 
 use super::{Draft, Wish};
 use crate::error::{GroupError, Refusal};
 use crate::group::context::Context;
 use crate::group::image::consumer::ConsumerImage;
+use crate::group::metadata::TopicShape;
 use crate::limits::REGEX_BYTES_MAX;
 use crate::record::consumer::{ConsumerFact, MemberMetadata, ResolvedRegex};
 
@@ -32,24 +34,33 @@ pub(super) fn wanted(
     image.subscription(metadata).filter_map(topic).collect()
 }
 
-/// A number that is another one, most likely, when a subscribed topic comes, goes, grows or is made
-/// anew; 0 if there is none. FNV-1a over names, ids and counts.
+/// Kafka's hash of the existing topics that are subscribed to, in order of their names; 0 if there
+/// is none (KIP-1101). Source: `Utils.computeGroupHash`.
 pub(super) fn hash(image: &ConsumerImage, cx: &Context<'_>) -> i64 {
-    const OFFSET_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
-    const PRIME: u64 = 0x0100_0000_01B3;
-    let mut hash = 0;
-    let mut add = |bytes: &[u8]| {
-        let start = if hash == 0 { OFFSET_BASIS } else { hash };
-        hash = bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME));
-    };
-    for name in image.subscribed_topics() {
-        if let Some(topic) = cx.known.metadata.topic(&name) {
-            add(name.as_bytes());
-            add(&topic.id.0);
-            add(&topic.partitions.to_be_bytes());
-        }
+    let names = image.subscribed_topics();
+    let there = names.iter().filter_map(|name| Some((name, cx.known.metadata.topic(name)?)));
+    let hashes: Vec<u8> =
+        there.flat_map(|(name, topic)| topic_hash(name, &topic).to_le_bytes()).collect();
+    if hashes.is_empty() {
+        return 0;
     }
-    hash.cast_signed()
+    XxHash3_64::oneshot(&hashes).cast_signed()
+}
+
+/// Id, name, and how many partitions. Of partitions only the index: no node here has a rack.
+/// Source: `Utils.computeTopicHash`, and hash4j's `HashStream` for how text goes in: its UTF-16
+/// units, then how many there are.
+fn topic_hash(name: &str, topic: &TopicShape) -> u64 {
+    const LAYOUT: u8 = 0;
+    let (high, low) = topic.id.0.split_at(8);
+    let mut bytes = vec![LAYOUT];
+    bytes.extend(high.iter().rev().chain(low.iter().rev()));
+    bytes.extend(name.encode_utf16().flat_map(u16::to_le_bytes));
+    let units = i32::try_from(name.encode_utf16().count()).unwrap_or(i32::MAX);
+    bytes.extend(units.to_le_bytes());
+    bytes.extend(topic.partitions.to_le_bytes());
+    bytes.extend((0..topic.partitions).flat_map(i32::to_le_bytes));
+    XxHash3_64::oneshot(&bytes)
 }
 
 /// Forgets what a regular expression means if nobody subscribes to it any more.

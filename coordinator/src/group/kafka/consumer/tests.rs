@@ -14,6 +14,7 @@ use crate::record::consumer::ConsumerFact;
 
 mod admission;
 mod migration;
+mod scripts;
 mod subscriptions;
 
 /// A bench whose groups are assigned anew as often as need be, with topic `t` of three partitions.
