@@ -85,7 +85,8 @@ impl Group {
         matches!(&self.live, Live::RocketMq(members) if members.has_members())
     }
 
-    fn is_gone(&self) -> bool {
+    /// Whether it is nothing but positions that wait for their transaction, if there are any.
+    fn is_bare(&self) -> bool {
         self.image.is_empty() && matches!(self.live, Live::Idle)
     }
 
@@ -189,10 +190,14 @@ impl GroupShard {
         if rests {
             group.live = Live::Idle;
         }
-        if group.is_gone() {
+        self.forget_if_gone(id);
+        result
+    }
+
+    fn forget_if_gone(&mut self, id: &GroupId) {
+        if self.groups.get(id).is_some_and(Group::is_bare) && !self.pending.has_group(id) {
             self.groups.remove(id);
         }
-        result
     }
 
     /// As [`Self::with_group`], for a group that exists only.
@@ -288,9 +293,7 @@ impl GroupShard {
         let id = record.group().clone();
         let group = self.groups.entry(id.clone()).or_default();
         group.image.apply(record);
-        if group.is_gone() {
-            self.groups.remove(&id);
-        }
+        self.forget_if_gone(&id);
     }
 }
 
@@ -415,13 +418,15 @@ impl Shard for GroupShard {
     }
 
     fn replay_in_transaction(&mut self, producer_id: i64, record: Record, offset: Offset) {
-        self.pending.keep(producer_id, record, offset);
+        if let Some(group) = self.pending.keep(producer_id, record, offset) {
+            self.groups.entry(group).or_default();
+        }
     }
 
     fn replay_end(&mut self, producer_id: i64, outcome: TransactionOutcome) {
-        for record in self.pending.end(producer_id, outcome) {
-            self.apply(record);
-        }
+        let ended = self.pending.end(producer_id, outcome);
+        ended.records.into_iter().for_each(|record| self.apply(record));
+        ended.groups.iter().for_each(|group| self.forget_if_gone(group));
     }
 
     fn loaded(&mut self, now: Now) -> Outcome<Self> {

@@ -16,7 +16,7 @@ use crate::group::response::*;
 use crate::group::shard::GroupShard;
 use crate::record::{OffsetValue, Record};
 use crate::runtime::{Effect, Runtime};
-use crate::shard::{RecordBytes, RequestId};
+use crate::shard::{BatchForm, RecordBytes, RequestId};
 use crate::time::Now;
 
 /// The runtime, performed: appends succeed and are committed at once, unless told otherwise.
@@ -75,11 +75,14 @@ impl Bench {
     fn perform(&mut self) {
         while let Some(effect) = self.runtime.poll_effect() {
             match effect {
-                Effect::Append { id, records, .. } => match self.failure.take() {
+                Effect::Append { id, records, batch, .. } => match self.failure.take() {
                     Some(error) => self.runtime.append_failed(id, error, self.now),
                     None => {
                         let base = Offset(self.log.len() as i64);
                         self.log.extend(records);
+                        if matches!(batch, BatchForm::End(_)) {
+                            self.log.push(marker());
+                        }
                         self.runtime.appended(id, base, self.now);
                         self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
                     }
@@ -231,6 +234,11 @@ impl Bench {
     pub(in crate::group) fn heartbeat(&mut self, member: &str, generation: i32) -> Answer {
         self.ask(heartbeat(member, None, generation))
     }
+}
+
+/// What stands in the log where a transaction ends: of a kind that is passed by.
+fn marker() -> RecordBytes {
+    RecordBytes { key: Bytes::from_static(b"\x7f\xff"), value: None }
 }
 
 /// A JoinGroup of group `g`, to be varied.

@@ -9,12 +9,14 @@
 //! | any other | it does not expire |
 //! | RocketMQ | it does not expire: its clients would read from the start again |
 //!
-//! A position committed with a retention time of its own goes at that time, in the same groups.
+//! A position committed with a retention time of its own goes at that time, in the same groups. One
+//! that an open transaction would replace does not expire, and keeps its group (KIP-98).
 //! Source: `ClassicGroup.offsetExpirationCondition`, `OffsetExpirationConditionImpl`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::pending::PendingPositions;
 use super::subscription::{CONSUMER, subscribed_topics};
 use crate::group::event::GroupId;
 use crate::group::image::GroupImage;
@@ -43,6 +45,7 @@ pub(in crate::group) fn expired(
     group: &GroupId,
     image: &GroupImage,
     state: GroupState,
+    pending: &PendingPositions,
     retention_ms: i64,
     wall_ms: i64,
 ) -> Expired {
@@ -60,7 +63,8 @@ pub(in crate::group) fn expired(
         };
         for (topic, partitions) in &image.offsets {
             for (&partition, value) in partitions {
-                if subscribed.contains(topic) || !is_old(value) {
+                let is_waited_for = pending.has(group, topic, partition);
+                if subscribed.contains(topic) || !is_old(value) || is_waited_for {
                     left += 1;
                 } else if expired.records.len() < TOMBSTONES_MAX {
                     let (group, topic) = (group.clone(), topic.clone());
@@ -71,7 +75,8 @@ pub(in crate::group) fn expired(
             }
         }
     }
-    let is_over = left == 0 && !expired.more && state == GroupState::Empty;
+    let rests = state == GroupState::Empty && !pending.has_group(group);
+    let is_over = left == 0 && !expired.more && rests;
     if is_over && image.classic.is_some() {
         expired.records.push(Record::Group { group: group.clone(), value: None });
     }

@@ -158,7 +158,7 @@ impl GroupShard {
         match step {
             Some(Ok(true)) => out.follow_ups.push((request, Event::DeleteGroup(delete))),
             Some(Ok(false)) => {
-                self.forget_pending(&id, &mut out);
+                self.forget_pending(&id, None, &mut out);
                 out.respond(request, Ok(Response::DeleteGroup));
             }
             Some(Err(error)) => out.respond(request, Err(error)),
@@ -181,17 +181,15 @@ impl GroupShard {
         now: Now,
         out: &mut Outcome<Self>,
     ) -> Response {
-        // Positions that wait for their transaction keep the group (KIP-98).
-        let waits = self.pending.of_group(&id).next().is_some();
         let Some(group) = self.groups.get_mut(&id) else { return Response::Done };
         if matches!(group.live, Live::Consumer(_)) && !group.has_consumers() {
             group.live = Live::Idle;
         }
         // A heartbeat whose family record is not in the log yet counts as well.
-        if !group.has_rocketmq_members() && !waits {
-            let retention_ms = self.config.offsets_retention_ms;
-            let state = group.state();
-            let expired = expiry::expired(&id, &group.image, state, retention_ms, now.wall_ms);
+        if !group.has_rocketmq_members() {
+            let (state, retention_ms) = (group.state(), self.config.offsets_retention_ms);
+            let expired =
+                expiry::expired(&id, &group.image, state, &self.pending, retention_ms, now.wall_ms);
             out.records = expired.records;
             if expired.more {
                 out.follow_ups.push((None, Event::ExpireOffsets(id)));
@@ -204,7 +202,11 @@ impl GroupShard {
         let having = self
             .groups
             .iter()
-            .filter(|(_, group)| group.image.offsets.contains_key(&topic.name))
+            .filter(|(id, group)| {
+                let mut waiting = self.pending.of_group(id);
+                group.image.offsets.contains_key(&topic.name)
+                    || waiting.any(|(held, _)| *held == topic.name)
+            })
             .map(|(id, _)| Event::ForgetTopic { group: id.clone(), topic: topic.clone() });
         out.follow_ups.extend(having.map(|event| (None, event)));
         Response::Done
@@ -216,12 +218,14 @@ impl GroupShard {
         topic: DeletedTopic,
         out: &mut Outcome<Self>,
     ) -> Response {
-        if let Some(image) = self.image(id) {
-            let (records, more) = offsets::forget(id, image, &topic.name, topic.id, TOMBSTONES_MAX);
-            out.records = records;
-            if more {
-                out.follow_ups.push((None, Event::ForgetTopic { group: id.clone(), topic }));
-            }
+        let Some(group) = self.groups.get(id) else { return Response::Done };
+        let (records, more) =
+            offsets::forget(id, &group.image, &topic.name, topic.id, TOMBSTONES_MAX);
+        out.records = records;
+        if more {
+            out.follow_ups.push((None, Event::ForgetTopic { group: id.clone(), topic }));
+        } else {
+            self.forget_pending(id, Some(&topic.name), out);
         }
         Response::Done
     }

@@ -184,7 +184,9 @@ impl GroupShard {
         for (topic, partitions) in delete.topics {
             let error = wants(&group.image, &topic).then_some(GroupError::GroupSubscribedToTopic);
             for &partition in &partitions {
-                if error.is_none() && group.image.offset(&topic, partition).is_some() {
+                let is_there = group.image.offset(&topic, partition).is_some()
+                    || self.pending.has(&delete.group, &topic, partition);
+                if error.is_none() && is_there {
                     out.records.push(offsets::tombstone(&delete.group, &topic, partition));
                 }
             }

@@ -17,6 +17,7 @@ mod commits;
 mod deletion;
 mod families;
 mod told;
+mod transactions;
 
 fn committed(error: Option<GroupError>) -> Answer {
     Ok(Response::OffsetCommit(vec![CommittedTopic {

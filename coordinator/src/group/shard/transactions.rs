@@ -38,17 +38,26 @@ impl GroupShard {
         Ok(Response::OffsetCommit(topics))
     }
 
-    /// Has the positions forgotten that wait for a transaction, or they would bring the group back.
-    pub(super) fn forget_pending(&self, group: &GroupId, out: &mut Outcome<Self>) {
+    /// Has the positions forgotten that wait for a transaction, or they would come back: those of
+    /// `topic`, or all. They name no topic id, so the name alone says whose they are.
+    pub(super) fn forget_pending(
+        &self,
+        group: &GroupId,
+        topic: Option<&str>,
+        out: &mut Outcome<Self>,
+    ) {
         let waiting = self.pending.of_group(group);
-        out.records.extend(waiting.map(|(topic, index)| offsets::tombstone(group, topic, index)));
+        let waiting = waiting.filter(|(held, _)| topic.is_none_or(|topic| *topic == ***held));
+        let gone = waiting.map(|(topic, index)| offsets::tombstone(group, topic, index));
+        let new: Vec<_> = gone.filter(|tombstone| !out.records.contains(tombstone)).collect();
+        out.records.extend(new);
     }
 
     /// Topics and partitions of a group whose positions wait for the end of a transaction.
     pub fn unstable_positions<'a>(
         &'a self,
-        group: &'a str,
-    ) -> impl Iterator<Item = (&'a std::sync::Arc<str>, i32)> {
+        group: &str,
+    ) -> impl Iterator<Item = (&'a std::sync::Arc<str>, i32)> + use<'a> {
         self.pending.of_group(group)
     }
 }

@@ -31,7 +31,16 @@ fn image(protocol_type: Option<&str>, members: &[&[&str]]) -> GroupImage {
 
 /// What goes at `wall_ms`, in short.
 fn gone(image: &GroupImage, state: GroupState, wall_ms: i64) -> Vec<String> {
-    let gone = expired(&"g".into(), image, state, RETENTION_MS, wall_ms);
+    gone_beside(&PendingPositions::default(), image, state, wall_ms)
+}
+
+fn gone_beside(
+    pending: &PendingPositions,
+    image: &GroupImage,
+    state: GroupState,
+    wall_ms: i64,
+) -> Vec<String> {
+    let gone = expired(&"g".into(), image, state, pending, RETENTION_MS, wall_ms);
     assert!(!gone.more);
     gone.records
         .into_iter()
@@ -121,6 +130,26 @@ fn an_empty_group_without_positions_goes_at_once_rocketmq_groups_never() {
     assert_eq!(gone(&image, GroupState::Empty, i64::MAX), [""; 0]);
 }
 
+/// KCO-08, with positions in transactions.
+#[test]
+fn a_position_that_a_transaction_would_replace_stays_and_keeps_its_group() {
+    let mut pending = PendingPositions::default();
+    let group: GroupId = "g".into();
+    let record = Record::Offset {
+        group: group.clone(),
+        topic: "t".into(),
+        partition: 0,
+        value: Some(offset_value(8, 100)),
+    };
+    pending.keep(1, record, duolog_log_core::ids::Offset(0));
+    let mut image = image(Some("consumer"), &[]);
+    assert_eq!(gone_beside(&pending, &image, GroupState::Empty, 9_000), ["u-0"]);
+    image.offsets.clear();
+    assert_eq!(gone_beside(&pending, &image, GroupState::Empty, 9_000), [""; 0]);
+    pending.end(1, duolog_log_core::record::TransactionOutcome::Abort);
+    assert_eq!(gone_beside(&pending, &image, GroupState::Empty, 9_000), ["group"]);
+}
+
 #[test]
 fn a_step_is_bounded() {
     let mut image = GroupImage::default();
@@ -128,6 +157,7 @@ fn a_step_is_bounded() {
     for partition in 0..=TOMBSTONES_MAX as i32 {
         positions.insert(partition, offset_value(1, 0));
     }
-    let first = expired(&"g".into(), &image, GroupState::Empty, RETENTION_MS, 5_000);
+    let (state, none) = (GroupState::Empty, PendingPositions::default());
+    let first = expired(&"g".into(), &image, state, &none, RETENTION_MS, 5_000);
     assert_eq!((first.records.len(), first.more), (TOMBSTONES_MAX, true));
 }
