@@ -3,7 +3,6 @@
 //! The structs carry what a request means, not how a version of it looks on the wire: where
 //! versions differ in meaning, a field says which meaning is wanted.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,9 +15,15 @@ use crate::shard::TransactionEnd;
 use crate::group::metadata::Metadata;
 
 mod consumer;
+mod rocketmq;
 
 pub use consumer::{
     ConsumerGroupHeartbeat, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_NOW_EPOCH, MemberIdMaker,
+};
+pub use rocketmq::{
+    ChannelId, Client, CommitQueueOffset, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat,
+    ConsumerLeave, MemberNotices, MessageModel, ProducerHeartbeat, ProducerLeave, QueryQueueOffset,
+    Subscription,
 };
 
 /// A group's name.
@@ -380,159 +385,4 @@ pub struct DeletedTopic {
     pub name: Arc<str>,
     /// Its id; positions committed for another id of this name stay.
     pub id: TopicId,
-}
-
-/// A RocketMQ connection, as the caller numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChannelId(pub u64);
-
-/// A RocketMQ client on its connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// `clientIP@instanceName`.
-    pub id: Arc<str>,
-    /// Language code of the remoting header.
-    pub language: u8,
-    /// Version ordinal of the remoting header.
-    pub version: i32,
-    /// The other end of its connection.
-    pub address: SocketAddr,
-    /// Its connection: says where a notice goes.
-    pub channel: ChannelId,
-}
-
-/// How a RocketMQ consumer gets its messages (`ConsumeType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConsumeType {
-    /// Pull consumers.
-    Actively,
-    /// Push consumers.
-    Passively,
-    /// Pop consumers.
-    Pop,
-}
-
-/// Who of a group gets a message (`MessageModel`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageModel {
-    /// Each member.
-    Broadcasting,
-    /// One member.
-    Clustering,
-    /// Lite topics.
-    LiteSelective,
-}
-
-/// Where a new group begins (`ConsumeFromWhere`, deprecated values too).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum ConsumeFromWhere {
-    LastOffset,
-    LastOffsetAndFromMinWhenBootFirst,
-    MinOffset,
-    MaxOffset,
-    FirstOffset,
-    Timestamp,
-}
-
-/// One topic of a group's subscription (`SubscriptionData`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subscription {
-    /// RocketMQ's name of the topic.
-    pub topic: Arc<str>,
-    /// The expression, `*` for all.
-    pub expression: String,
-    /// `TAG` or `SQL92`.
-    pub expression_type: String,
-    /// Tags of the expression, in the client's order.
-    pub tags: Vec<String>,
-    /// Java hashes of the tags; empty means all.
-    pub tag_hashes: Vec<i32>,
-    /// Milliseconds since 1970 when the client made it; the higher one wins.
-    pub version: i64,
-    /// Old class filter.
-    pub class_filter_mode: bool,
-}
-
-/// Whether the members of a group want to hear of a change (`notifyConsumerIdsChangedEnable` of the
-/// group's configuration).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberNotices {
-    /// They do.
-    On,
-    /// They find out by themselves.
-    Off,
-}
-
-/// One consumer group of a RocketMQ heartbeat.
-#[derive(Clone, Debug)]
-pub struct ConsumerHeartbeat {
-    /// The group.
-    pub group: GroupId,
-    /// The member.
-    pub client: Client,
-    /// How it consumes.
-    pub consume_type: ConsumeType,
-    /// Who gets a message.
-    pub message_model: MessageModel,
-    /// Where the group begins.
-    pub consume_from_where: ConsumeFromWhere,
-    /// All its topics; `None` leaves the group's subscription as it is (heartbeat v2 without
-    /// subscriptions).
-    pub subscriptions: Option<Vec<Arc<Subscription>>>,
-    /// By the group's configuration.
-    pub notices: MemberNotices,
-}
-
-/// One producer group of a RocketMQ heartbeat.
-#[derive(Clone, Debug)]
-pub struct ProducerHeartbeat {
-    /// The group.
-    pub group: GroupId,
-    /// The member.
-    pub client: Client,
-}
-
-/// A RocketMQ client leaves a consumer group.
-#[derive(Clone, Debug)]
-pub struct ConsumerLeave {
-    /// The group.
-    pub group: GroupId,
-    /// `clientIP@instanceName`.
-    pub client: Arc<str>,
-    /// By the group's configuration.
-    pub notices: MemberNotices,
-}
-
-/// A RocketMQ client leaves a producer group.
-#[derive(Clone, Debug)]
-pub struct ProducerLeave {
-    /// The group.
-    pub group: GroupId,
-    /// `clientIP@instanceName`.
-    pub client: Arc<str>,
-}
-
-/// UPDATE_CONSUMER_OFFSET.
-#[derive(Clone, Debug)]
-pub struct CommitQueueOffset {
-    /// The group.
-    pub group: GroupId,
-    /// Stored name of the topic.
-    pub topic: Arc<str>,
-    /// The queue: the partition.
-    pub queue: i32,
-    /// Next offset to consume.
-    pub offset: i64,
-}
-
-/// QUERY_CONSUMER_OFFSET.
-#[derive(Clone, Debug)]
-pub struct QueryQueueOffset {
-    /// The group.
-    pub group: GroupId,
-    /// Stored name of the topic.
-    pub topic: Arc<str>,
-    /// The queue: the partition.
-    pub queue: i32,
 }
