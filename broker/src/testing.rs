@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use duolog_coordinator::error::GroupError;
 use duolog_log_core::event::{Event, EventKind, EventSink, Events};
 use duolog_log_core::ids::NodeId;
 use duolog_log_core::storage::file_disk::FileDisk;
@@ -19,8 +20,8 @@ use crate::kafka::api::{self, Context, Reply};
 use crate::kafka::codec::{Message, RequestHeader, decode_response, encode_request};
 use crate::node::Node;
 
-/// A condition that has not come true by then never will.
-const LIMIT: Duration = Duration::from_secs(20);
+/// A condition that has not come true by then never will, however busy the machine.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// What the node has told so far.
 #[derive(Clone, Default)]
@@ -44,6 +45,15 @@ impl Told {
 impl EventSink for Told {
     fn accept(&self, event: &Event) {
         self.0.lock().expect("events").push(event.clone());
+    }
+}
+
+/// Waits until the coordinator of a group has read its log, which requests do for some seconds only.
+pub async fn coordinator_of(group: &str, node: &Node) {
+    let start = Instant::now();
+    while let Err(error) = node.coordinators.prepare(group).await {
+        assert_eq!(error, GroupError::CoordinatorLoadInProgress);
+        assert!(start.elapsed() < LIMIT, "its log is not read within {LIMIT:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::stock::{kafka_tool, mqadmin, turn};
 use duolog_tests::wait;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const DUMP_LOG: &str = "kafka-dump-log";
 /// Words with which kafka-dump-log complains.
 const COMPLAINTS: [&str; 8] = [

@@ -7,7 +7,7 @@ use duolog_tests::cluster::{Launch, executable};
 use duolog_tests::raw_client::Connection;
 use duolog_tests::wait;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const LOCK_BATCH_MQ: i32 = 41;
 const CONSUMER_SEND_MSG_BACK: i32 = 36;
 

@@ -11,7 +11,7 @@ use duolog_tests::stock::{Client, Driver, kafka_tool, turn};
 use duolog_tests::topics::create_kafka_topic;
 use duolog_tests::wait;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 /// A member speaks the consumer protocol.
 const CONSUMER: &str = "c.group.protocol=consumer";
 
@@ -22,7 +22,7 @@ struct Stage {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// A node whose members are heard of every 300 ms, and are out after 3 s.
+/// A node whose members are heard of every 300 ms, and are out after 8 s.
 fn stage() -> Stage {
     let turn = turn();
     let folder = tempfile::tempdir().expect("a folder");
@@ -30,8 +30,8 @@ fn stage() -> Stage {
         .expect("ports")
         .set("group.consumer.min.heartbeat.interval.ms", 300)
         .set("group.consumer.heartbeat.interval.ms", 300)
-        .set("group.consumer.min.session.timeout.ms", 3000)
-        .set("group.consumer.session.timeout.ms", 3000)
+        .set("group.consumer.min.session.timeout.ms", 8000)
+        .set("group.consumer.session.timeout.ms", 8000)
         .set("group.consumer.assignment.interval.ms", 100)
         .set("group.initial.rebalance.delay.ms", 0)
         .set("offsets.topic.num.partitions", 1);

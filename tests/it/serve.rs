@@ -14,7 +14,7 @@ use duolog_tests::{http, raw_kafka, wait};
 use serde_json::json;
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const SIGABRT: i32 = 6;
 
 fn directory() -> TempDir {

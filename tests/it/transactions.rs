@@ -12,7 +12,7 @@ use duolog_tests::topics::create_kafka_topic;
 use duolog_tests::wait;
 use serde_json::json;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 struct Stage {
     node: Node,
@@ -176,12 +176,14 @@ fn consume_transform_produce_copies_each_record_once() {
         assert_eq!(read(&mut kafka, &to, "read_committed"), hexed(&values), "{client:?}");
         let arguments =
             ["--bootstrap-server", &node.kafka(), "--describe", "--group", &format!("copy_{name}")];
-        let text = kafka_tool("kafka-consumer-groups", &arguments, "")
-            .and_then(duolog_tests::stock::ToolOutput::success)
-            .expect("the group's positions");
-        let lags = text.lines().filter(|line| line.contains(&from));
-        let lags: Vec<_> = lags.map(|line| line.split_whitespace().nth(5)).collect();
-        assert_eq!(lags, [Some("0"), Some("0")], "{client:?}: {text}");
+        wait::until("the group's positions count", LIMIT, || {
+            let text = kafka_tool("kafka-consumer-groups", &arguments, "")?.success()?;
+            let lags = text.lines().filter(|line| line.contains(&from));
+            let lags: Vec<_> = lags.map(|line| line.split_whitespace().nth(5)).collect();
+            ensure!(lags == [Some("0"), Some("0")], "{client:?}: {text}");
+            Ok(())
+        })
+        .expect("all is consumed");
     }
 }
 
@@ -206,7 +208,12 @@ fn kafkas_tools_show_transactions_and_read_their_log() {
     transaction(&mut kafka, "q", "tools", &["a"], "commit");
     kafka.call("begin id=p").expect("a transaction");
     write(&mut kafka, "p", "tools", &["b", "c"]);
-    let listed = transactions(node, &["list"]);
+    let listed = wait::until("the markers are written", LIMIT, || {
+        let listed = transactions(node, &["list"]);
+        ensure!(listed.contains("CompleteCommit"), "{listed}");
+        Ok(listed)
+    })
+    .expect("one is committed");
     let row = |text: &str, id: &str| {
         let line = text.lines().find(|line| line.contains(id)).map(str::to_owned);
         line.unwrap_or_else(|| panic!("no {id} in\n{text}"))

@@ -16,9 +16,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::raw_client::Connection;
 use crate::wait;
 
-/// A cold start takes well below a second; a loaded machine may need more.
-const START_LIMIT: Duration = Duration::from_secs(30);
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// A cold start takes well below a second; a loaded machine may need far more.
+const START_LIMIT: Duration = Duration::from_secs(120);
+const STOP_LIMIT: Duration = Duration::from_secs(120);
+/// For one answer of a node that starts.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Below Linux's range for outgoing connections, so that no client takes a port between its choice
 /// and its use.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -258,7 +260,7 @@ impl Node {
     }
 
     fn answers(&self) -> anyhow::Result<()> {
-        let limit = Duration::from_secs(1);
+        let limit = ANSWER_LIMIT;
         Connection::open(&self.kafka(), limit)?.kafka(0, &ApiVersionsRequest::default())?;
         Connection::open(&self.namesrv(), limit)?.remoting(CLUSTER_INFO, &[], &[])?;
         Connection::open(&self.broker(), limit)?.remoting(RUNTIME_INFO, &[], &[])?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::Value;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// `GET path`: status and body.
 pub fn get(address: &str, path: &str) -> anyhow::Result<(u16, String)> {

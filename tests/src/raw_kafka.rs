@@ -37,7 +37,7 @@ const OFFSET_FETCH_VERSION: i16 = 7;
 const DECODED_BYTES_MAX: usize = 64 << 20;
 /// COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
 const COORDINATOR_STARTS: [i16; 3] = [14, 15, 16];
-const COORDINATOR_LIMIT: Duration = Duration::from_secs(20);
+const COORDINATOR_LIMIT: Duration = Duration::from_secs(120);
 
 pub fn topic_name(topic: &str) -> TopicName {
     TopicName(StrBytes::from_string(topic.to_owned()))
@@ -54,7 +54,7 @@ pub fn create_topic(
         .with_num_partitions(partitions)
         .with_replication_factor(1);
     let request =
-        CreateTopicsRequest::default().with_topics(vec![creatable]).with_timeout_ms(10_000);
+        CreateTopicsRequest::default().with_topics(vec![creatable]).with_timeout_ms(120_000);
     let response = connection.kafka(7, &request)?;
     let code = response.topics.first().context("a topic in the answer")?.error_code;
     ensure!(code == 0, "CreateTopics of {topic}: error {code}");
@@ -91,7 +91,7 @@ pub fn produce(topic: &str, partition: i32, acks: i16, records: Bytes) -> Produc
     ProduceRequest::default()
         .with_transactional_id(None)
         .with_acks(acks)
-        .with_timeout_ms(10_000)
+        .with_timeout_ms(120_000)
         .with_topic_data(vec![topic])
 }
 

@@ -21,6 +21,8 @@ use crate::wait;
 const CALL_LIMIT: Duration = Duration::from_secs(180);
 /// For one run of a command line tool.
 const TOOL_LIMIT: Duration = Duration::from_secs(120);
+/// How long a RocketMQ consumer waits for a notice before it looks for other members by itself: longer than any test.
+const REBALANCE_MS: u32 = 600_000;
 /// RocketMQ clients before 5.0 reach into NIO buffers, which JDK 17 allows only by name.
 const OPEN_NIO: &str = "--add-opens=java.base/java.nio=ALL-UNNAMED";
 
@@ -138,6 +140,7 @@ fn java(version: &str, main_class: &str) -> Command {
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms32m", "-Xmx256m", OPEN_NIO])
         .arg(format!("-Duser.home={}", interop().join("home").display()))
         .arg(format!("-Drocketmq.home.dir={}", interop().join("home").display()))
+        .arg(format!("-Drocketmq.client.rebalance.waitInterval={REBALANCE_MS}"))
         .arg(format!(
             "-Dlog4j2.configurationFile={}",
             workspace().join("tests/interop/log4j2.xml").display()

@@ -11,7 +11,7 @@ use kafka_protocol::protocol::StrBytes;
 use crate::raw_client::Connection;
 use crate::wait;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 const UPDATE_AND_CREATE_TOPIC: i32 = 17;
 const ROUTE_INFO_BY_TOPIC: i32 = 105;
 /// Readable and writable.

@@ -22,7 +22,7 @@ use super::service::partition_of;
 use crate::config::topic::Overrides;
 use crate::controller::names;
 use crate::controller::topics::{Door, IfExists, NewTopic};
-use crate::testing::Bench;
+use crate::testing::{Bench, coordinator_of};
 
 const OFFSETS_TOPIC: &str = names::OFFSETS_TOPIC;
 
@@ -31,7 +31,7 @@ impl Bench {
     fn with_groups(settings: &[&str]) -> Self {
         let bench = Self::with(settings);
         bench.create("t");
-        bench.run(bench.node.coordinators.prepare("g")).expect("a coordinator");
+        bench.run(coordinator_of("g", &bench.node));
         bench
     }
 
@@ -360,7 +360,7 @@ fn without_the_topic_of_all_positions_the_groups_begin_anew() {
     let topic = bench.node.controller.image().topic(OFFSETS_TOPIC).expect("a topic").id;
     bench.run(bench.node.delete_topic(topic)).expect("deleted");
     assert_eq!(bench.position("g", "t"), Err(GroupError::NotCoordinator));
-    bench.run(bench.node.coordinators.prepare("g")).expect("a coordinator");
+    bench.run(coordinator_of("g", &bench.node));
     assert_eq!(bench.position("g", "t"), Ok(-1));
     bench.commit("g", "t", 2).expect("committed");
     assert_eq!(bench.restart().settled_position("g", "t"), 2);

@@ -11,6 +11,7 @@ use super::*;
 use crate::config::args::ServeArgs;
 use crate::controller::topics::IfExists;
 use crate::partitions::append::{Flush, Payload};
+use crate::testing::coordinator_of;
 use crate::testing::served::batch_of;
 
 fn config(dir: &Path) -> Config {
@@ -238,7 +239,7 @@ fn a_real_brokers_folder_is_served_with_its_groups() {
         assert!(image.topic("table").expect("it").config.cleanup.compact);
         assert!(image.topic("__consumer_offsets").expect("it").internal);
         drop(image);
-        node.coordinators.prepare("readers").await.expect("a coordinator");
+        coordinator_of("readers", &node).await;
         let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
         let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
         let all = positions.iter().flat_map(|topic| &topic.partitions);

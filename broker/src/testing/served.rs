@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use duolog_log_core::event::{EventSink, Events};
@@ -28,8 +28,8 @@ use crate::node::Node;
 use crate::server::connection;
 use crate::server::listener::{ConnectionLimits, Stop, accept};
 
-/// Nothing in these tests takes longer.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Nothing in these tests takes longer, however busy the machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// A running node.
 pub struct TestNode {
@@ -209,7 +209,7 @@ pub fn produce_request(topic: &str, acks: i16, records: Bytes) -> ProduceRequest
     ProduceRequest {
         transactional_id: None,
         acks,
-        timeout_ms: 5000,
+        timeout_ms: 120_000,
         topic_data: vec![TopicProduceData {
             name: topic.into(),
             partition_data: vec![PartitionProduceData {
@@ -239,6 +239,25 @@ pub fn batch_of(params: BatchParams, values: &[&str]) -> BytesMut {
         builder.append(&record).expect("a small batch");
     }
     builder.finish_uncompressed().expect("records")
+}
+
+/// A question that is asked until its answer is another, with a deadline.
+pub struct Attempts {
+    what: &'static str,
+    since: Instant,
+}
+
+impl Attempts {
+    /// `what` is to come true.
+    pub fn at(what: &'static str) -> Self {
+        Self { what, since: Instant::now() }
+    }
+
+    /// Before the next attempt.
+    pub async fn again(&self) {
+        assert!(self.since.elapsed() < LIMIT, "never: {}", self.what);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// Waits until `holds`, looking again and again.

@@ -141,7 +141,7 @@ final class KafkaDriver {
       consumer.assign(partitions);
       consumer.seekToBeginning(partitions);
       Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
-      long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+      long deadline = System.nanoTime() + args.number("timeout", 120_000) * 1_000_000L;
       while (ends.entrySet().stream().anyMatch(e -> consumer.position(e.getKey()) < e.getValue())) {
         if (System.nanoTime() > deadline) {
           throw new IllegalStateException("not everything below " + ends + " came in time");
@@ -170,7 +170,7 @@ final class KafkaDriver {
     long abort = args.number("abort", 0);
     long copied = 0;
     long aborted = 0;
-    long deadline = System.nanoTime() + args.number("timeout", 60_000) * 1_000_000L;
+    long deadline = System.nanoTime() + args.number("timeout", 120_000) * 1_000_000L;
     try (KafkaConsumer<byte[], byte[]> consumer = consumer(config)) {
       consumer.subscribe(Arrays.asList(args.need("from")));
       for (long transactions = 1; copied < count;) {

@@ -194,7 +194,7 @@ final class RocketmqDriver {
    * queue.
    */
   private void read(Wire.Args args) throws Exception {
-    long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+    long deadline = System.nanoTime() + args.number("timeout", 120_000) * 1_000_000L;
     Puller puller = puller(args.or("via", "pull"));
     for (MessageQueue queue : puller.queues(args.need("topic"))) {
       puller.read(queue, deadline, message -> Wire.print(json(message)));
@@ -206,7 +206,7 @@ final class RocketmqDriver {
    * oneway sends.
    */
   private void await(Wire.Args args) throws Exception {
-    long deadline = System.nanoTime() + args.number("timeout", 30_000) * 1_000_000L;
+    long deadline = System.nanoTime() + args.number("timeout", 120_000) * 1_000_000L;
     int queueId = args.number("queue", 0);
     int end = args.number("end", 0);
     for (MessageQueue queue : pull().fetchSubscribeMessageQueues(args.need("topic"))) {

@@ -161,12 +161,12 @@ class Driver:
 
     def read_all(self, consumer, args):
         topic = args.need("topic")
-        deadline = time.monotonic() + int(args.get("timeout", "30000")) / 1000
-        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        deadline = time.monotonic() + int(args.get("timeout", "120000")) / 1000
+        partitions = consumer.list_topics(topic, timeout=120).topics[topic].partitions
         ends = {}
         for partition in partitions:
             place = TopicPartition(topic, partition)
-            _, ends[partition] = consumer.get_watermark_offsets(place, timeout=30)
+            _, ends[partition] = consumer.get_watermark_offsets(place, timeout=120)
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
         left = {partition for partition, end in ends.items() if end > 0}
         while left:
@@ -194,7 +194,7 @@ class Driver:
         member.start()
 
     def init(self, args):
-        self.producers[args.need("id")].init_transactions(60)
+        self.producers[args.need("id")].init_transactions(120)
 
     def begin(self, args):
         self.producers[args.need("id")].begin_transaction()

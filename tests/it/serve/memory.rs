@@ -10,7 +10,7 @@ use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::raw_client::{Connection, RemotingFrame};
 use duolog_tests::{raw_kafka, wait};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 /// `queued.max.request.bytes` of these nodes.
 const REQUEST_BYTES: usize = 64 << 20;
 const FRAME_BYTES: usize = 15 << 20;

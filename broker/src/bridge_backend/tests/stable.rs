@@ -1,8 +1,6 @@
 //! Rule 5: below the last stable offset, without control records and aborted data. No client can
 //! write transactions yet, so their batches are planted.
 
-use std::time::Duration;
-
 use duolog_bridge::dispatch::Answer;
 use duolog_log_core::record::{BatchParams, TransactionOutcome};
 
@@ -103,7 +101,7 @@ async fn a_held_pull_passes_a_marker_and_tells_so_when_its_time_is_up() {
     let client = RemotingClient::new(&node.rocketmq());
     let partition = node.partition("t", 0);
     plant(&partition, transactional_batch(9, 0, &["doomed"])).await;
-    let held = client.hold("t", 11, "200", &[]).await;
+    let held = client.hold("t", 11, "3000", &[]).await;
     plant_marker(&partition, 9, TransactionOutcome::Abort).await;
     let answer = tokio::time::timeout(LIMIT, held).await.expect("time is up");
     let answer = answer.map(Answer::into_command).expect("an answer");
@@ -150,5 +148,5 @@ async fn a_queue_of_aborted_data_alone_has_no_message() {
     assert!(pull_through(&client, "t", 0, &[]).await.is_empty());
     let stats = client.call(202, &[("topic", "t")], b"").await;
     assert!(text(&stats).contains("{\"lastUpdateTimestamp\":0,\"maxOffset\":41,\"minOffset\":0}"));
-    tokio::time::timeout(Duration::from_secs(1), node.stop()).await.expect("nothing hangs");
+    tokio::time::timeout(LIMIT, node.stop()).await.expect("nothing hangs");
 }

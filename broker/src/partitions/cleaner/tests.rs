@@ -9,6 +9,7 @@ use duolog_log_core::record::{
 use duolog_log_core::storage::disk::Disk;
 
 use super::*;
+use crate::testing::coordinator_of;
 use crate::testing::served::{Client, TestNode, batch, eventually};
 
 const SETTINGS: [&str; 2] = ["log.cleaner.backoff.ms=10", "log.cleaner.threads=2"];
@@ -231,7 +232,7 @@ async fn group_positions_are_the_same_after_compaction() {
     let node = TestNode::start(&settings).await;
     node.create_topic("t", &[]).await;
     let commit = |group: &str, offset: i64| crate::coordinators::tests::commit(group, "t", offset);
-    node.node.coordinators.prepare("g").await.expect("a coordinator");
+    coordinator_of("g", &node.node).await;
     for offset in 0..40 {
         for group in ["g", "h", "i"] {
             let committed = commit(group, offset);
@@ -245,7 +246,7 @@ async fn group_positions_are_the_same_after_compaction() {
     eventually("compacted", || partition.bytes() < before / 10).await;
     let disk = node.stop().await;
     let node = TestNode::start_on(disk, &settings).await;
-    node.node.coordinators.prepare("g").await.expect("a coordinator");
+    coordinator_of("g", &node.node).await;
     for group in ["g", "h", "i"] {
         let asked = crate::coordinators::tests::fetch(group, "t");
         let found = node.node.coordinators.fetch_offsets(asked).await.expect("fetched");

@@ -43,7 +43,8 @@ async fn a_sooner_flush_does_not_wait_for_a_later_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_at_a_flush_ends_nothing() {
-    let node = TestNode::start(&[]).await;
+    // No checkpoint takes the fault.
+    let node = TestNode::start(&["replica.high.watermark.checkpoint.interval.ms=3600000"]).await;
     let partition = partition(&node, &[("index.interval.bytes", "1")]).await;
     append(&partition, batch(&["a"]), Flush::Topic).await.expect("appended");
     // The append itself is written, the index entry with which its flush begins is not.

@@ -40,7 +40,7 @@ async fn a_log_that_rests_keeps_no_batch_in_memory_and_is_read_from_its_file() {
     assert!(read(&mut client).await > size);
     partition.rest_when_idle();
     partition.rest_when_idle();
-    eventually("the batch is let go of", || others() == rested).await;
+    eventually("the batch is let go of", || others() <= rested).await;
     node.stop().await;
 }
 

@@ -17,7 +17,7 @@ use crate::partitions::append::{Flush, Payload};
 
 /// Syncs of folders that have to be under way at once.
 const TOGETHER: usize = 8;
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Lets no sync of a topic's folder end before [`TOGETHER`] of them are under way.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A listener that greets each of its clients and waits for their end.
 async fn greeter(limits: &Arc<ConnectionLimits>, stop: &Stop, tasks: &TaskTracker) -> SocketAddr {

@@ -114,14 +114,15 @@ async fn a_client_that_takes_no_answers_is_given_up() {
     let value = vec![b'x'; 200_000];
     plant(&node.partition("t", 0), tagged_batch(BatchParams::default(), &[("", &value)])).await;
     let dispatcher = node.rocketmq();
-    let address = node.open_broker(&dispatcher, Duration::from_millis(500)).await;
+    let address = node.open_broker(&dispatcher, Duration::from_secs(2)).await;
+    let patient = node.open_broker(&dispatcher, NEVER).await;
     let mut client = RemotingSocket::connect(address).await;
     let pull = request(11, &pull_fields("t", "0", &[]), b"");
     let mut asked: u64 = 0;
     while client.send(pull.clone()).await {
         asked += 1;
     }
-    let mut other = RemotingSocket::connect(address).await;
+    let mut other = RemotingSocket::connect(patient).await;
     other.send(pull).await;
     assert!(other.receive().await.is_some());
     assert!(node.node.metrics.records_out() < asked + 1, "not all was made ready");
@@ -174,7 +175,7 @@ fn heartbeat(client_id: &str) -> Vec<u8> {
 /// its group are told. Source: ClientHousekeepingService.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_without_heartbeats_is_closed_and_the_others_are_told() {
-    let node = TestNode::start(&["rocketmq.channelExpiredTimeout=1500"]).await;
+    let node = TestNode::start(&["rocketmq.channelExpiredTimeout=5000"]).await;
     node.create_topic("t", &[]).await;
     let dispatcher = node.rocketmq();
     let address = node.open_broker(&dispatcher, NEVER).await;

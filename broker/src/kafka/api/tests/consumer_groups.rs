@@ -14,16 +14,21 @@ use crate::kafka::codec::messages::offset_delete_request::{
 use crate::kafka::codec::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use crate::kafka::codec::messages::{
     ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse, OffsetCommitRequest, OffsetCommitResponse, OffsetDeleteRequest,
-    OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse,
+    ConsumerGroupHeartbeatResponse, ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, OffsetFetchRequest,
+    OffsetFetchResponse,
 };
 use crate::kafka::errors::ErrorCode;
-use crate::testing::Bench;
+use crate::testing::{Bench, coordinator_of};
 
 fn bench() -> (Bench, TopicId) {
     let bench = Bench::with(&["offsets.topic.num.partitions=3"]);
     let topic = create(&bench, "t", 3);
-    bench.run(bench.node.coordinators.prepare("g")).expect("a coordinator");
+    bench.run(coordinator_of("g", &bench.node));
+    bench.until("all groups are read", |bench| {
+        let listed: ListGroupsResponse = bench.call(0, &ListGroupsRequest::default());
+        (listed.error_code == 0).then_some(())
+    });
     (bench, topic)
 }
 

@@ -20,6 +20,7 @@ use crate::kafka::codec::messages::{
     MetadataRequest, MetadataResponse, OffsetCommitRequest, OffsetCommitResponse,
     OffsetFetchRequest, OffsetFetchResponse, ProduceResponse,
 };
+use crate::testing::coordinator_of;
 use crate::testing::served::{Client, TestNode, batch, batch_of, eventually, produce_request};
 
 fn fetch_request(topic: &str, partitions: &[(i32, i64)]) -> FetchRequest {
@@ -386,6 +387,7 @@ async fn a_position_is_there_or_said_to_be_loading_but_never_missing() {
     node.create_topic("t", &[]).await;
     let mut client = node.connect().await;
     let find = FindCoordinatorRequest { key: "g".into(), ..FindCoordinatorRequest::default() };
+    coordinator_of("g", &node.node).await;
     let found: FindCoordinatorResponse = client.call(3, &find).await;
     assert_eq!((found.error_code, found.node_id), (0, 1));
     let commit = OffsetCommitRequest {

@@ -27,7 +27,7 @@ use crate::kafka::codec::messages::{
 };
 use crate::kafka::errors::ErrorCode;
 use crate::kafka::operations;
-use crate::testing::Bench;
+use crate::testing::{Bench, coordinator_of};
 
 const NOBODY: TopicId = TopicId([7; 16]);
 
@@ -38,7 +38,7 @@ fn bench() -> (Bench, TopicId) {
         "offsets.topic.num.partitions=3",
     ]);
     let topic = create(&bench, "t");
-    bench.run(bench.node.coordinators.prepare("g")).expect("a coordinator");
+    bench.run(coordinator_of("g", &bench.node));
     bench.until("all groups are read", |bench| {
         let listed: ListGroupsResponse = bench.call(0, &ListGroupsRequest::default());
         (listed.error_code == 0).then_some(())
@@ -287,7 +287,7 @@ fn a_commit_without_a_generation_needs_a_group_without_members() {
 fn an_explicit_retention_time_counts_and_minus_one_does_not() {
     let bench = Bench::with(&["offsets.retention.check.interval.ms=5"]);
     let id = create(&bench, "t");
-    bench.run(bench.node.coordinators.prepare("g")).expect("a coordinator");
+    bench.run(coordinator_of("g", &bench.node));
     // Case B53.
     for (group, retention_time_ms) in [("short", 1), ("default", -1)] {
         let mut request = commit(group, vec![topic(2, "t", id, &[(0, 5)])]);

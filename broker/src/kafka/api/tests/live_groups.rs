@@ -10,12 +10,15 @@ use crate::kafka::codec::messages::{
     JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse,
 };
 use crate::kafka::errors::ErrorCode;
-use crate::testing::served::{Client, LIMIT, TestNode};
+use crate::testing::coordinator_of;
+use crate::testing::served::{Attempts, Client, LIMIT, TestNode};
 
-/// A new group waits for members who come at once.
 const SETTINGS: [&str; 2] =
-    ["group.initial.rebalance.delay.ms=1000", "group.min.session.timeout.ms=100"];
-const LONG_MS: i32 = 30_000;
+    ["group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=100"];
+/// Longer than anything is waited for here.
+const LONG_MS: i32 = 600_000;
+/// Longer than a busy machine needs from a member's last word to the next look at the group.
+const SHORT_MS: i32 = 6_000;
 
 fn join(member: &Str, session_timeout_ms: i32) -> JoinGroupRequest {
     JoinGroupRequest {
@@ -96,19 +99,30 @@ async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, work).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
-/// Lets all of `members` join a new group and sync as one generation; the leader is the first then.
-async fn settle(members: &mut [Member]) {
-    for member in &mut *members {
-        member.begin_join().await;
-    }
-    let mut leader = None;
-    for (index, member) in members.iter_mut().enumerate() {
-        let joined = in_time("the join phase ends", member.joined()).await;
-        assert_eq!(joined.generation_id, 1, "all are in the first generation");
-        if joined.leader == member.id {
-            assert!(leader.replace((index, joined.members.len())).is_none());
+/// Lets members with these session timeouts join a new group, one after the other, and sync as one generation; the
+/// leader is the first then.
+async fn settled(node: &TestNode, session_timeouts_ms: &[i32]) -> Vec<Member> {
+    let (mut members, mut leader) = (Vec::<Member>::new(), None);
+    for session_timeout_ms in session_timeouts_ms {
+        let mut newest = Member::new(node, *session_timeout_ms).await;
+        newest.begin_join().await;
+        if !members.is_empty() {
+            becomes(node, "PreparingRebalance").await;
+        }
+        for member in &mut members {
+            member.begin_join().await;
+        }
+        members.push(newest);
+        leader = None;
+        for (index, member) in members.iter_mut().enumerate() {
+            let joined = in_time("the join phase ends", member.joined()).await;
+            if joined.leader == member.id {
+                assert!(leader.replace((index, joined.members.len())).is_none());
+            }
         }
     }
+    let first = members[0].generation;
+    assert!(members.iter().all(|member| member.generation == first), "in one generation");
     let (at, listed) = leader.expect("one leads");
     assert_eq!(listed, members.len(), "its leader knows all");
     members.swap(0, at);
@@ -117,6 +131,7 @@ async fn settle(members: &mut [Member]) {
         let assignments = if index == 0 { &ids[..] } else { &[] };
         assert_eq!(in_time("the sync", member.sync(assignments)).await.error_code, 0);
     }
+    members
 }
 
 async fn described(node: &TestNode) -> (String, Vec<Str>) {
@@ -129,23 +144,27 @@ async fn described(node: &TestNode) -> (String, Vec<Str>) {
     (group.group_state.to_string(), ids)
 }
 
+/// Waits until the group is in a state.
+async fn becomes(node: &TestNode, state: &str) {
+    let attempts = Attempts::at("the group's state");
+    while described(node).await.0 != state {
+        attempts.again().await;
+    }
+}
+
 async fn prepared(settings: &[&str]) -> TestNode {
     let node = TestNode::start(settings).await;
     node.node.open_coordinators().await.expect("coordinators");
-    node.node.coordinators.prepare("g").await.expect("a coordinator");
+    coordinator_of("g", &node.node).await;
     node
 }
 
 /// Case B54: the others wait for a silent member no longer than its session lasts, though they would wait for its
-/// join thirty seconds.
+/// join ten minutes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_member_holds_up_the_others_for_its_session_only() {
     let node = prepared(&SETTINGS).await;
-    let mut members = Vec::new();
-    for session_timeout_ms in [LONG_MS, LONG_MS, 2_000] {
-        members.push(Member::new(&node, session_timeout_ms).await);
-    }
-    settle(&mut members).await;
+    let mut members = settled(&node, &[LONG_MS, LONG_MS, SHORT_MS]).await;
     assert_eq!(described(&node).await.0, "Stable");
     let silent = members.iter().position(|member| member.session_timeout_ms != LONG_MS);
     let silent = members.remove(silent.expect("there"));
@@ -156,7 +175,9 @@ async fn a_silent_member_holds_up_the_others_for_its_session_only() {
     fourth.begin_join().await;
     for member in &mut members {
         in_time("the others hear of the rebalance", async {
-            while member.beat().await != ErrorCode::RebalanceInProgress.code() {}
+            while member.beat().await != ErrorCode::RebalanceInProgress.code() {
+                tokio::task::yield_now().await;
+            }
         })
         .await;
         member.begin_join().await;
@@ -181,18 +202,14 @@ async fn a_silent_member_holds_up_the_others_for_its_session_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn members_outlive_a_killed_node_and_are_missed_if_they_do_not() {
     let node = prepared(&SETTINGS).await;
-    let mut members = Vec::new();
-    for session_timeout_ms in [LONG_MS, LONG_MS, 2_000] {
-        members.push(Member::new(&node, session_timeout_ms).await);
-    }
-    settle(&mut members).await;
+    let mut members = settled(&node, &[LONG_MS, LONG_MS, SHORT_MS]).await;
     let (state, ids) = described(&node).await;
     assert_eq!((state.as_str(), ids.len()), ("Stable", 3));
 
     let disk = node.disk.kill();
     node.node.stopping.cancel();
     let node = TestNode::start_on(disk, &SETTINGS).await;
-    node.node.coordinators.prepare("g").await.expect("a coordinator");
+    coordinator_of("g", &node.node).await;
     assert_eq!(described(&node).await, (state, ids.clone()), "the same members");
     for member in &mut members {
         member.client = node.connect().await;
@@ -202,10 +219,10 @@ async fn members_outlive_a_killed_node_and_are_missed_if_they_do_not() {
     for member in &mut members {
         assert_eq!(member.beat().await, 0, "they go on in their generation");
     }
-    in_time("the silent one is missed", async {
-        while described(&node).await.1.contains(&silent.id) {}
-    })
-    .await;
+    let attempts = Attempts::at("the silent one is missed");
+    while described(&node).await.1.contains(&silent.id) {
+        attempts.again().await;
+    }
     for member in &mut members {
         assert_eq!(member.beat().await, ErrorCode::RebalanceInProgress.code());
     }

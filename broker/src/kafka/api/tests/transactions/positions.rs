@@ -9,9 +9,16 @@ use crate::kafka::codec::messages::txn_offset_commit_request::{
 const UNSTABLE_OFFSET_COMMIT: i16 = 88;
 
 async fn group(client: &mut Client) {
+    let attempts = Attempts::at("the coordinator has read its log");
     let key = FindCoordinatorRequest { key: "g".into(), ..Default::default() };
-    let found: FindCoordinatorResponse = client.call(2, &key).await;
-    assert_eq!(found.error_code, NONE);
+    loop {
+        let found: FindCoordinatorResponse = client.call(2, &key).await;
+        if found.error_code == NONE {
+            return;
+        }
+        assert_eq!(found.error_code, COORDINATOR_LOAD_IN_PROGRESS);
+        attempts.again().await;
+    }
 }
 
 fn position(partition_index: i32, committed_offset: i64) -> TxnOffsetCommitRequestPartition {
@@ -63,23 +70,27 @@ async fn read(client: &mut Client, require_stable: bool) -> (i16, i64) {
         require_stable,
         ..OffsetFetchRequest::default()
     };
+    let attempts = Attempts::at("the groups are read");
     loop {
         let answer: OffsetFetchResponse = client.call(7, &request).await;
         if let Some(topic) = answer.topics.first() {
             let partition = &topic.partitions[0];
             return (partition.error_code, partition.committed_offset);
         }
+        attempts.again().await;
     }
 }
 
 /// Waits until nothing is pending.
 async fn settled(client: &mut Client) -> i64 {
+    let attempts = Attempts::at("nothing is pending");
     loop {
         let (code, offset) = read(client, true).await;
         if code != UNSTABLE_OFFSET_COMMIT {
             assert_eq!(code, NONE);
             return offset;
         }
+        attempts.again().await;
     }
 }
 
@@ -127,7 +138,7 @@ async fn pending_positions_outlive_a_restart_and_so_does_their_end() {
     group(&mut client).await;
     assert_eq!(read(&mut client, true).await, (UNSTABLE_OFFSET_COMMIT, -1));
     assert_eq!(read(&mut client, false).await, (NONE, -1));
-    started_again(&mut client).await;
+    coordinators(&mut client, "a").await;
     let (code, producer) = end(&mut client, 5, "a", producer, true).await;
     assert_eq!(code, NONE);
     assert_eq!(settled(&mut client).await, 5);
@@ -141,13 +152,6 @@ async fn pending_positions_outlive_a_restart_and_so_does_their_end() {
     group(&mut client).await;
     assert_eq!(read(&mut client, true).await, (NONE, 5));
     node.stop().await;
-}
-
-/// The coordinator has read its log.
-async fn started_again(client: &mut Client) {
-    let key = FindCoordinatorRequest { key: "a".into(), key_type: 1, ..Default::default() };
-    let found: FindCoordinatorResponse = client.call(2, &key).await;
-    assert_eq!(found.error_code, NONE);
 }
 
 /// Case B40.
