@@ -1,11 +1,11 @@
 //! Many clients that send half of large requests, or take none of their answers: memory stays within its bounds and
 //! others are served.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::raw_client::{Connection, RemotingFrame};
 use duolog_tests::{raw_kafka, wait};
@@ -15,6 +15,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 const REQUEST_BYTES: usize = 64 << 20;
 const FRAME_BYTES: usize = 15 << 20;
 const CONNECTIONS: usize = 100;
+/// A node that has taken nothing for so long takes nothing more.
+const QUIET: Duration = Duration::from_secs(1);
 /// Beside the requests themselves: buffers of connections, what the allocator keeps.
 const SLACK_KIB: u64 = 48 << 10;
 
@@ -27,33 +29,45 @@ fn start(directory: &std::path::Path) -> Node {
         .unwrap()
 }
 
-/// Sends as much of `bytes` as the node and the sockets between take; returns how much.
-fn pour(address: &str, bytes: &[u8]) -> anyhow::Result<(TcpStream, usize)> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_nonblocking(true)?;
-    let mut sent = 0;
-    let stalled = wait::until("the node takes more", Duration::from_millis(200), || {
-        while sent < bytes.len() {
-            sent += stream.write(&bytes[sent..])?;
+/// Connections, and how much of what each sends was taken.
+type Poured = Vec<(TcpStream, usize)>;
+
+fn sum(poured: &Poured) -> usize {
+    poured.iter().map(|(_, sent)| sent).sum()
+}
+
+/// Sends `bytes` over many connections at once, as much as the node and the sockets between take.
+fn pour(address: &str, bytes: &[u8]) -> anyhow::Result<Poured> {
+    let mut poured = Poured::new();
+    for _ in 0..CONNECTIONS {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nonblocking(true)?;
+        poured.push((stream, 0));
+    }
+    let (start, mut moved) = (Instant::now(), Instant::now());
+    // The node is meant to stop taking more at some point.
+    while moved.elapsed() < QUIET || sum(&poured) <= REQUEST_BYTES / 2 {
+        ensure!(start.elapsed() < LIMIT, "{} bytes were taken", sum(&poured));
+        let before = sum(&poured);
+        for (stream, sent) in &mut poured {
+            match stream.write(&bytes[*sent..]) {
+                Ok(count) => *sent += count,
+                Err(error) => ensure!(error.kind() == ErrorKind::WouldBlock, "{error}"),
+            }
         }
-        Ok(())
-    });
-    // It is meant to stop taking more at some point.
-    drop(stalled);
-    Ok((stream, sent))
+        if sum(&poured) > before {
+            moved = Instant::now();
+        } else {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    Ok(poured)
 }
 
 fn memory_stays_bounded(node: &Node, address: &str, half: &[u8]) {
     let before = super::super::malformed::resident_kib(node.pid()).unwrap();
-    let mut poured = 0;
-    let connections: Vec<_> = (0..CONNECTIONS)
-        .map(|_| {
-            let (stream, sent) = pour(address, half).unwrap();
-            poured += sent;
-            stream
-        })
-        .collect();
-    assert!(poured > REQUEST_BYTES / 2, "{poured} bytes were taken");
+    let connections = pour(address, half).unwrap();
+    let poured = sum(&connections);
     let grown = super::super::malformed::resident_kib(node.pid()).unwrap().saturating_sub(before);
     let bound = (REQUEST_BYTES as u64 >> 10) + SLACK_KIB;
     assert!(grown < bound, "{poured} bytes in {CONNECTIONS} halves cost {grown} KiB");
