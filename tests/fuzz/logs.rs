@@ -141,8 +141,8 @@ fn live(disk: &MemDisk, hint: OpenHint) {
 
 #[test]
 fn spoilt_logs_are_opened_or_refused_and_what_is_opened_goes_on() {
-    let logs = [kafkas("orders-0"), kafkas("table-0"), kafkas("__consumer_offsets-0"), ours()];
     let mut run = Run::of("logs", CASES);
+    let logs = [kafkas("orders-0"), kafkas("table-0"), kafkas("__consumer_offsets-0"), ours()];
     while let Some(mut random) = run.next() {
         let mut files = logs[random.within(0..logs.len())].clone();
         for _ in 0..random.within(1..3) {

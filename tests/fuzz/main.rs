@@ -37,7 +37,8 @@ struct Run {
 }
 
 impl Run {
-    /// `cases` unless the environment says how many.
+    /// `cases` unless the environment says how many. To be the first thing in a test: what is made while another one
+    /// has its turn counts as that one's memory.
     fn of(kind: &'static str, cases: u64) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let seed = number("DUOLOG_FUZZ_SEED", 1);

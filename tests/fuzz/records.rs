@@ -56,6 +56,7 @@ fn read(bytes: &Bytes) {
 
 #[test]
 fn spoilt_batches_are_read_or_refused_within_their_memory() {
+    let mut run = Run::of("batches", BATCH_CASES);
     let mut corpus = Vec::new();
     for entry in std::fs::read_dir(golden("record")).expect("golden files") {
         let path = entry.expect("an entry").path();
@@ -65,7 +66,6 @@ fn spoilt_batches_are_read_or_refused_within_their_memory() {
     }
     corpus.sort();
     assert!(corpus.len() > 20, "{} samples", corpus.len());
-    let mut run = Run::of("batches", BATCH_CASES);
     // What the codecs hold for themselves.
     let room = MEMORY + 24 * DECOMPRESSED_BYTES_MAX;
     while let Some(mut random) = run.next() {
@@ -82,11 +82,11 @@ fn spoilt_batches_are_read_or_refused_within_their_memory() {
 
 #[test]
 fn spoilt_records_of_coordinators_are_read_or_refused_within_their_memory() {
+    let mut run = Run::of("records of coordinators", RECORD_CASES);
     let text = std::fs::read_to_string(golden("coordinator/records.txt")).expect("a golden file");
     let mut corpus: Vec<Vec<Vec<u8>>> = text.lines().map(hex_words).collect();
     corpus.retain(|words| !words.is_empty());
     assert!(corpus.len() > 20, "{} samples", corpus.len());
-    let mut run = Run::of("records of coordinators", RECORD_CASES);
     while let Some(mut random) = run.next() {
         let words = &corpus[random.within(0..corpus.len())];
         let other = &corpus[random.within(0..corpus.len())];

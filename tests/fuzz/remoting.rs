@@ -62,9 +62,9 @@ fn bodies(body: &[u8]) {
 
 #[test]
 fn spoilt_rocketmq_frames_are_read_or_refused_within_their_memory() {
+    let mut run = Run::of("RocketMQ frames", CASES);
     let corpus = corpus();
     assert!(corpus.len() > 20, "{} samples", corpus.len());
-    let mut run = Run::of("RocketMQ frames", CASES);
     while let Some(mut random) = run.next() {
         let mut bytes = corpus[random.within(0..corpus.len())].clone();
         let other = &corpus[random.within(0..corpus.len())];

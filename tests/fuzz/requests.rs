@@ -64,12 +64,12 @@ fn reads(frame: &Bytes) -> bool {
 
 #[test]
 fn spoilt_kafka_requests_are_read_or_refused_within_their_memory() {
+    let mut run = Run::of("Kafka requests", CASES);
     for &key in ApiKey::ALL {
         assert!(REQUESTS.iter().any(|(known, _)| *known == key), "{key:?} has no decoder here");
     }
     let frames = frames();
     assert!(frames.iter().all(|frame| reads(&Bytes::from(frame.clone()))), "the unspoilt ones");
-    let mut run = Run::of("Kafka requests", CASES);
     let mut read = 0;
     while let Some(mut random) = run.next() {
         let mut frame = frames[random.within(0..frames.len())].clone();
