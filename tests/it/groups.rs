@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
-use duolog_tests::groups::{PARTITIONS, Share, join_and_leave};
+use duolog_tests::groups::{HEEDFUL, PARTITIONS, Share, join_and_leave};
 use duolog_tests::stock::{Client, Driver, kafka_tool, mqadmin, turn};
 use duolog_tests::topics::{create_kafka_topic, create_rocketmq_topic};
 use duolog_tests::wait;
@@ -30,7 +30,7 @@ fn stage() -> Stage {
 }
 
 fn drivers(clients: [Client; 3], address: &str) -> Vec<Driver> {
-    clients.map(|client| Driver::start(client, address).expect("a driver")).into()
+    clients.map(|client| Driver::start_with(client, address, HEEDFUL).expect("a driver")).into()
 }
 
 /// Writes records of a Kafka producer in turn to the partitions, value and tag as given.

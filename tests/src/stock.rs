@@ -21,8 +21,6 @@ use crate::wait;
 const CALL_LIMIT: Duration = Duration::from_secs(180);
 /// For one run of a command line tool.
 const TOOL_LIMIT: Duration = Duration::from_secs(120);
-/// How long a RocketMQ consumer waits for a notice before it looks for other members by itself: longer than any test.
-const REBALANCE_MS: u32 = 600_000;
 /// RocketMQ clients before 5.0 reach into NIO buffers, which JDK 17 allows only by name.
 const OPEN_NIO: &str = "--add-opens=java.base/java.nio=ALL-UNNAMED";
 
@@ -140,7 +138,6 @@ fn java(version: &str, main_class: &str) -> Command {
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms32m", "-Xmx256m", OPEN_NIO])
         .arg(format!("-Duser.home={}", interop().join("home").display()))
         .arg(format!("-Drocketmq.home.dir={}", interop().join("home").display()))
-        .arg(format!("-Drocketmq.client.rebalance.waitInterval={REBALANCE_MS}"))
         .arg(format!(
             "-Dlog4j2.configurationFile={}",
             workspace().join("tests/interop/log4j2.xml").display()
@@ -166,10 +163,16 @@ pub struct Driver {
 impl Driver {
     /// Starts the client's driver against a bootstrap server, or name server.
     pub fn start(client: Client, address: &str) -> anyhow::Result<Self> {
+        Self::start_with(client, address, "")
+    }
+
+    /// As [`Self::start`], with further options of Java's.
+    pub fn start_with(client: Client, address: &str, java: &str) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let stderr = folder.path().join("stderr");
         let mut child = client
             .command()
+            .env("JDK_JAVA_OPTIONS", java)
             .arg(address)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
