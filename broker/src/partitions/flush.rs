@@ -16,8 +16,8 @@ use crate::clock;
 /// What an owner has to do with the disk.
 #[derive(Debug, Default)]
 pub(super) struct Flushing {
-    /// Whether the flusher has been asked and has not answered.
-    asked: bool,
+    /// The end of what the flusher has been asked for, until it answers.
+    asked: Option<i64>,
     /// The end of what somebody waits for to be on disk.
     wanted: i64,
     /// When the timer sends [`super::task::Command::FlushDue`], on the wall clock.
@@ -70,9 +70,13 @@ impl Owner {
         self.want_flush(partition, self.log.log_end_offset());
     }
 
-    /// A gate let the flush point vanish: what it would have synced is in the next one.
-    pub(super) fn flush_dropped(&mut self) {
-        self.flushing.asked = false;
+    /// A gate let the flush point vanish: what it would have synced is in the next one, which follows
+    /// if somebody has come to wait for more meanwhile.
+    pub(super) fn flush_dropped(&mut self, partition: &Arc<Partition>) {
+        let dropped = self.flushing.asked.take();
+        if dropped.is_some_and(|end| self.flushing.wanted > end) {
+            self.flush_next(partition);
+        }
     }
 
     /// Has the log synced up to `offset`, in the next round if one is under way.
@@ -83,7 +87,7 @@ impl Owner {
 
     /// Has synced what somebody waits for, or else what a roll has sealed; one round at a time.
     pub(super) fn flush_next(&mut self, partition: &Arc<Partition>) {
-        if self.flushing.asked || self.flushing.paused || self.failed.is_some() {
+        if self.flushing.asked.is_some() || self.flushing.paused || self.failed.is_some() {
             return;
         }
         let point = if self.flushing.wanted > self.log.recovery_point() {
@@ -93,7 +97,7 @@ impl Owner {
         };
         match point {
             Ok(Some(point)) => {
-                self.flushing.asked = true;
+                self.flushing.asked = Some(point.offset());
                 partition.flush(Box::new(point));
             }
             Ok(None) => {}
@@ -120,7 +124,7 @@ impl Owner {
             // The log was closed and opened again meanwhile.
             return;
         }
-        self.flushing.asked = false;
+        self.flushing.asked = None;
         if let Err(error) = outcome {
             if error.is_retriable() {
                 return self.flush_again_soon(partition);

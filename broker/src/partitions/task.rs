@@ -209,7 +209,7 @@ impl Owner {
             Command::Append(append) => drop(append.reply.send(Err(AppendError::Stopping))),
             Command::HighWatermarkFree(to) => self.high_watermark_free(partition, to),
             Command::SyncEnded(point, outcome) => self.sync_ended(partition, &point, outcome),
-            Command::FlushDropped => self.flush_dropped(),
+            Command::FlushDropped => self.flush_dropped(partition),
             Command::FlushDue => self.flush_due(partition),
             Command::KeepHouse => self.keep_house(partition),
             Command::ExpireProducers => {
