@@ -29,6 +29,8 @@ pub enum Share {
     /// Kafka's range assignor with members in an order that only the coordinator knows: the sizes
     /// of Average.
     Range,
+    /// Whatever assignor of Kafka's classic protocol the clients have: as many for each as Average.
+    Even,
 }
 
 impl Share {
@@ -37,7 +39,7 @@ impl Share {
             Self::Average => "strategy=AVG",
             Self::Circle => "strategy=CIRCLE",
             Self::Uniform => "c.group.protocol=consumer",
-            Self::Range => "c.heartbeat.interval.ms=300",
+            Self::Range | Self::Even => "c.heartbeat.interval.ms=300",
         }
     }
 
@@ -48,7 +50,7 @@ impl Share {
         let first = |member: i32| member * least + member.min(more);
         let of = |member: i32| match self {
             Self::Circle => all.clone().filter(|queue| queue % members == member).collect(),
-            Self::Average | Self::Range | Self::Uniform => {
+            Self::Average | Self::Range | Self::Uniform | Self::Even => {
                 (first(member)..first(member + 1)).collect()
             }
         };
@@ -58,7 +60,7 @@ impl Share {
     fn check(self, found: &[BTreeSet<i32>]) -> anyhow::Result<()> {
         let mut expected = self.expected(i32::try_from(found.len())?);
         let mut found = found.to_vec();
-        if self == Self::Uniform {
+        if matches!(self, Self::Uniform | Self::Even) {
             let sizes = |of: &[BTreeSet<i32>]| {
                 let mut sizes: Vec<usize> = of.iter().map(BTreeSet::len).collect();
                 sizes.sort_unstable();
@@ -87,7 +89,7 @@ pub fn join_and_leave(
     topic: &str,
     share: Share,
 ) -> anyhow::Result<()> {
-    let kafka = matches!(share, Share::Range | Share::Uniform);
+    let kafka = matches!(share, Share::Range | Share::Uniform | Share::Even);
     let topics = if kafka { "topics" } else { "topic" };
     let writer = drivers.first_mut().context("a driver")?;
     writer.call(&format!("producer id={topic}"))?;
@@ -117,6 +119,23 @@ pub fn join_and_leave(
 
 fn name(group: &str, member: usize) -> String {
     format!("{group}_m{member}")
+}
+
+/// Fails unless every record that [`join_and_leave`] wrote with so many drivers came exactly once.
+pub fn each_came_once(drivers: &[Driver]) -> anyhow::Result<()> {
+    let events = drivers.iter().flat_map(|driver| driver.events().clone());
+    let mut seen: Vec<String> =
+        events.filter_map(|event| event["value"].as_str().map(str::to_owned)).collect();
+    seen.sort();
+    let written = (0..2 * drivers.len() - 1)
+        .flat_map(|stage| (0..PARTITIONS).map(move |partition| body(stage, partition)));
+    ensure!(seen == written.collect::<Vec<_>>(), "came: {seen:?}");
+    Ok(())
+}
+
+/// What is written to a partition at a stage, in hex.
+fn body(stage: usize, partition: i32) -> String {
+    format!("{stage:02x}{partition:02x}")
 }
 
 /// Waits until the members have what the share says, and gives it.
@@ -151,9 +170,8 @@ fn deliver(
     assigned: &[BTreeSet<i32>],
 ) -> anyhow::Result<()> {
     let writer = drivers.first_mut().context("a driver")?;
-    let body = |partition: i32| format!("{stage:02x}{partition:02x}");
     for partition in 0..PARTITIONS {
-        let body = body(partition);
+        let body = body(stage, partition);
         let place = format!("partition={partition} queue={partition} value={body} body={body}");
         writer.tell(&format!("send id={topic} topic={topic} {place}"))?;
     }
@@ -162,7 +180,7 @@ fn deliver(
     }
     wait::until("each record reaches its owner", DELIVERY_LIMIT, || {
         for partition in 0..PARTITIONS {
-            let body = body(partition);
+            let body = body(stage, partition);
             let owners: BTreeSet<usize> = drivers
                 .iter()
                 .enumerate()

@@ -13,5 +13,6 @@ pub mod seed;
 pub mod stock;
 pub mod topics;
 
+pub mod cases;
 pub mod groups;
 pub mod matrix;

@@ -43,8 +43,28 @@ impl Cell {
 
     /// What is written, in the order of the sends.
     pub fn records(self) -> Vec<Record> {
-        if self.writer.speaks_kafka() { record::of_kafka() } else { record::of_rocketmq() }
+        if !self.writer.speaks_kafka() {
+            return record::of_rocketmq();
+        }
+        let mut records = record::of_kafka();
+        for record in &mut records {
+            if !self.writer.writes_null_headers() {
+                record.headers.retain(|(_, value)| value.is_some());
+            }
+            if !self.writer.orders_headers() {
+                record.headers = grouped(&record.headers);
+            }
+        }
+        records
     }
+}
+
+/// Headers of one name together, in the order of the names' first: what a map keeps of them.
+pub fn grouped<T: Clone>(headers: &[(String, T)]) -> Vec<(String, T)> {
+    let mut headers = headers.to_vec();
+    let names: Vec<String> = headers.iter().map(|(name, _)| name.clone()).collect();
+    headers.sort_by_key(|(name, _)| names.iter().position(|one| one == name));
+    headers
 }
 
 /// How a client reads a topic.

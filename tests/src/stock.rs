@@ -32,6 +32,12 @@ pub enum Client {
     Librdkafka,
     Kafka392,
     Kafka211,
+    KafkaPython,
+    Aiokafka,
+    FranzGo,
+    Sarama,
+    KafkaGo,
+    Kafkajs,
     Rocketmq550,
     Rocketmq498,
     Rocketmq440,
@@ -39,8 +45,17 @@ pub enum Client {
 
 impl Client {
     pub const KAFKA: [Self; 3] = [Self::Kafka431, Self::Kafka282, Self::Librdkafka];
-    /// Further clients of Kafka, which only `make verify` tries.
-    pub const VERIFIED: [Self; 2] = [Self::Kafka392, Self::Kafka211];
+    /// Further clients of Kafka: other versions and other languages.
+    pub const FURTHER: [Self; 8] = [
+        Self::Kafka392,
+        Self::Kafka211,
+        Self::KafkaPython,
+        Self::Aiokafka,
+        Self::FranzGo,
+        Self::Sarama,
+        Self::KafkaGo,
+        Self::Kafkajs,
+    ];
     pub const ROCKETMQ: [Self; 3] = [Self::Rocketmq550, Self::Rocketmq498, Self::Rocketmq440];
 
     /// Name and version, as the folder below `target/interop` is called.
@@ -51,6 +66,12 @@ impl Client {
             Self::Librdkafka => "librdkafka",
             Self::Kafka392 => "kafka-3.9.2",
             Self::Kafka211 => "kafka-2.1.1",
+            Self::KafkaPython => "kafka-python",
+            Self::Aiokafka => "aiokafka",
+            Self::FranzGo => "franz-go",
+            Self::Sarama => "sarama",
+            Self::KafkaGo => "kafka-go",
+            Self::Kafkajs => "kafkajs",
             Self::Rocketmq550 => "rocketmq-5.5.0",
             Self::Rocketmq498 => "rocketmq-4.9.8",
             Self::Rocketmq440 => "rocketmq-4.4.0",
@@ -64,24 +85,59 @@ impl Client {
     /// What its producer can compress with.
     pub fn compressions(self) -> &'static [&'static str] {
         match self {
-            Self::Kafka431
-            | Self::Kafka282
-            | Self::Librdkafka
-            | Self::Kafka392
-            | Self::Kafka211 => &["none", "gzip", "snappy", "lz4", "zstd"],
             Self::Rocketmq550 | Self::Rocketmq498 => &["none", "zlib", "lz4", "zstd"],
             Self::Rocketmq440 => &["none", "zlib"],
+            _ => &["none", "gzip", "snappy", "lz4", "zstd"],
         }
     }
 
+    /// Whether it has a transactional producer.
+    pub fn has_transactions(self) -> bool {
+        self.speaks_kafka() && self != Self::KafkaGo
+    }
+
+    /// Whether its producer takes a header without a value.
+    pub fn writes_null_headers(self) -> bool {
+        !matches!(self, Self::KafkaPython | Self::Kafkajs)
+    }
+
+    /// Whether headers are a list to it, and not a map from names to lists of values.
+    pub fn orders_headers(self) -> bool {
+        self != Self::Kafkajs
+    }
+
+    /// Whether its consumer tells what is empty from what is absent.
+    pub fn tells_empty_from_absent(self) -> bool {
+        self != Self::KafkaGo
+    }
+
+    /// Whether its consumer tells who set a timestamp.
+    pub fn tells_timestamp_type(self) -> bool {
+        !matches!(self, Self::Sarama | Self::KafkaGo | Self::Kafkajs)
+    }
+
+    /// Whether only `scripts/setup --verify` brings it.
+    fn only_verified(self) -> bool {
+        Self::FURTHER.contains(&self) && !matches!(self, Self::KafkaPython | Self::Aiokafka)
+    }
+
     fn command(self) -> Command {
-        if Self::VERIFIED.contains(&self) {
+        if self.only_verified() {
             verified();
         }
+        let go = |program: &str| Command::new(interop().join("go").join(program));
         match self {
-            Self::Librdkafka => {
-                let mut command = Command::new(interop().join("venv/bin/python"));
-                command.arg(workspace().join("tests/interop/python/driver.py"));
+            Self::Librdkafka => python("driver.py"),
+            Self::KafkaPython => python("kafka_python.py"),
+            Self::Aiokafka => python("aio.py"),
+            Self::FranzGo => go("franzgo"),
+            Self::Sarama => go("sarama"),
+            Self::KafkaGo => go("kafkago"),
+            Self::Kafkajs => {
+                let mut command = Command::new("node");
+                command
+                    .arg(workspace().join("tests/interop/node/driver.js"))
+                    .env("MODULES", interop().join("node/node_modules"));
                 command
             }
             Self::Kafka431 | Self::Kafka282 | Self::Kafka392 | Self::Kafka211 => {
@@ -92,6 +148,12 @@ impl Client {
             }
         }
     }
+}
+
+fn python(driver: &str) -> Command {
+    let mut command = Command::new(interop().join("venv/bin/python"));
+    command.arg(workspace().join("tests/interop/python").join(driver));
+    command
 }
 
 /// `target/interop` of this workspace, completed by `scripts/setup` before its first use.

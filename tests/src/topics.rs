@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
-use kafka_protocol::messages::{CreateTopicsRequest, MetadataRequest, TopicName};
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::{
+    BrokerId, CreateTopicsRequest, ListOffsetsRequest, MetadataRequest, TopicName,
+};
 use kafka_protocol::protocol::StrBytes;
 
 use crate::raw_client::Connection;
@@ -44,6 +47,28 @@ pub fn create_kafka_topic(bootstrap: &str, name: &str, partitions: i32) -> anyho
         ensure!(led == usize::try_from(partitions)?, "{led} of {partitions} partitions are led");
         Ok(())
     })
+}
+
+/// ListOffsets v4 for the partition's end as that isolation level sees it, exclusive.
+pub fn end_offset(
+    connection: &mut Connection,
+    topic: &str,
+    partition: i32,
+    isolation: i8,
+) -> anyhow::Result<i64> {
+    let asked = ListOffsetsPartition::default().with_partition_index(partition).with_timestamp(-1);
+    let asked = ListOffsetsTopic::default()
+        .with_name(TopicName(StrBytes::from_string(topic.to_owned())))
+        .with_partitions(vec![asked]);
+    let request = ListOffsetsRequest::default()
+        .with_replica_id(BrokerId(-1))
+        .with_isolation_level(isolation)
+        .with_topics(vec![asked]);
+    let answer = connection.kafka(4, &request)?;
+    let told = answer.topics.first().and_then(|topic| topic.partitions.first());
+    let told = told.context("an answer for the partition")?;
+    ensure!(told.error_code == 0, "{topic}-{partition}: {}", told.error_code);
+    Ok(told.offset)
 }
 
 /// UPDATE_AND_CREATE_TOPIC to the broker, then the route from the name server until it is there.

@@ -2,20 +2,37 @@
 
 use std::io::Write;
 
-use duolog_tests::cluster::Launch;
+use duolog_tests::cases::Report;
+use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::groups::{self, Share, each_came_once, join_and_leave};
 use duolog_tests::matrix::{Cell, PARTITIONS, Table};
-use duolog_tests::stock::{Client, turn};
+use duolog_tests::stock::{Client, Driver, turn};
 use duolog_tests::topics::{create_kafka_topic, create_rocketmq_topic};
 
-/// Each producer of Kafka × each compression it has × each consumer of both protocols.
+/// A node on which a group's first member need not wait for others.
+fn start(folder: &tempfile::TempDir) -> Node {
+    let launch = Launch::new(folder.path()).expect("ports");
+    launch.set("group.initial.rebalance.delay.ms", 0).start().expect("a node")
+}
+
+fn kafka_clients() -> Vec<Client> {
+    Client::KAFKA.into_iter().chain(Client::FURTHER).collect()
+}
+
+/// The handle itself is not captured: a table is shown when the test passes, too.
+fn show(text: &str) {
+    writeln!(std::io::stderr(), "\n{text}").expect("standard error");
+}
+
+/// Each producer × each compression it has × each consumer of both protocols.
 #[test]
-fn every_kafka_producer_and_compression_reaches_every_consumer() {
+fn every_producer_and_compression_reaches_every_consumer() {
     let _turn = turn();
     let folder = tempfile::tempdir().expect("a folder");
-    let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
-    let kafka = Client::KAFKA.into_iter().chain(Client::VERIFIED);
+    let node = start(&folder);
+    let kafka = kafka_clients().into_iter().map(|client| (client, node.kafka()));
     let rocketmq = Client::ROCKETMQ.into_iter().map(|client| (client, node.namesrv()));
-    let clients: Vec<_> = kafka.map(|client| (client, node.kafka())).chain(rocketmq).collect();
+    let clients: Vec<_> = kafka.chain(rocketmq).collect();
     let names: Vec<Client> = clients.iter().map(|(client, _)| *client).collect();
     for cell in Cell::all(&names) {
         let topic = cell.topic();
@@ -27,7 +44,43 @@ fn every_kafka_producer_and_compression_reaches_every_consumer() {
         created.expect("a topic");
     }
     let table = Table::fill(&clients).expect("all cells");
-    // The handle itself is not captured: the table is shown when the test passes, too.
-    writeln!(std::io::stderr(), "\n{}", table.text()).expect("standard error");
+    show(&table.text());
     table.complete(&names, |_, _| false).expect("all cells are right");
+}
+
+#[test]
+fn every_client_does_every_case() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = start(&folder);
+    let mut report = Report::default();
+    for client in kafka_clients() {
+        report.add(client, &node.kafka());
+    }
+    show(&report.text());
+    report.complete(&kafka_clients()).expect("all cases went well");
+}
+
+/// KCO-02, KCO-04 among members that have nothing in common but the assignor's name.
+#[test]
+fn clients_of_every_language_share_one_group() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = start(&folder);
+    // kafkajs has no assignor `range`; kafka-go names version 1 of a subscription and writes version
+    // 0, which only its own leaders read.
+    let clients = [
+        Client::Kafka431,
+        Client::Aiokafka,
+        Client::FranzGo,
+        Client::Librdkafka,
+        Client::KafkaPython,
+        Client::Sarama,
+        Client::Kafka211,
+    ];
+    let drivers = clients.map(|client| Driver::start(client, &node.kafka()).expect("a driver"));
+    let mut drivers = Vec::from(drivers);
+    create_kafka_topic(&node.kafka(), "mixed", groups::PARTITIONS).expect("a topic");
+    join_and_leave(&mut drivers, "of_mixed", "mixed", Share::Even).expect("the shares");
+    each_came_once(&drivers).expect("every record once");
 }

@@ -2,53 +2,16 @@
 
 The line protocol and the commands are those of tests/interop/java/KafkaDriver.java.
 """
-import json
+import functools
 import sys
 import threading
 import time
 
 from confluent_kafka import (OFFSET_BEGINNING, TIMESTAMP_CREATE_TIME, Consumer,
                              KafkaException, Producer, TopicPartition)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-output_lock = threading.Lock()
-
-
-def emit(line):
-    with output_lock:
-        print(json.dumps(line), flush=True)
-
-
-def hexed(data):
-    return None if data is None else data.hex()
-
-
-def text(hex_text):
-    return bytes.fromhex(hex_text).decode()
-
-
-class Args:
-    """The key=value words of a command; a key may come more than once."""
-
-    def __init__(self, line):
-        self.words = [tuple(word.split("=", 1)) for word in line.split(" ") if "=" in word]
-
-    def all(self, key):
-        return [value for name, value in self.words if name == key]
-
-    def get(self, key, fallback=None):
-        return next(iter(self.all(key)), fallback)
-
-    def need(self, key):
-        if self.get(key) is None:
-            raise ValueError(f"the command lacks {key}=")
-        return self.get(key)
-
-    def bytes(self, key):
-        return None if self.get(key) is None else bytes.fromhex(self.get(key))
-
-    def config(self, **defaults):
-        own = {name[2:]: value for name, value in self.words if name.startswith("c.")}
-        return {**{name.replace("_", "."): value for name, value in defaults.items()}, **own}
+from wire import done, emit, failed, hexed, parts
 
 
 def described(message):
@@ -119,10 +82,6 @@ class Driver:
 
     def send(self, args):
         """send id= topic= [partition=] [ts=] [key=hex] [value=hex] [h=hexname:hexvalue|-]..."""
-        headers = []
-        for pair in args.all("h"):
-            name, value = pair.split(":")
-            headers.append((text(name), None if value == "-" else bytes.fromhex(value)))
         results = self.sends[args.need("id")]
         at = len(results)
         results.append({"failed": "no delivery report"})
@@ -135,7 +94,7 @@ class Driver:
         where = {} if args.get("partition") is None else {"partition": int(args.get("partition"))}
         when = {} if args.get("ts") is None else {"timestamp": int(args.get("ts"))}
         self.producers[args.need("id")].produce(
-            args.need("topic"), value=args.bytes("value"), key=args.bytes("key"), headers=headers,
+            args.need("topic"), value=args.bytes("value"), key=args.bytes("key"), headers=args.headers(),
             on_delivery=delivered, **where, **when)
 
     def flush(self, args):
@@ -254,23 +213,48 @@ class Driver:
     def leave(self, args):
         self.members.pop(args.need("name")).leave()
 
+    @functools.cached_property
+    def admin(self):  # kept: its requests end with it
+        return AdminClient({"bootstrap.servers": self.bootstrap})
+
+    def create(self, args):
+        """create topic= partitions= key= value=: a topic with one configuration of its own."""
+        topic = NewTopic(args.need("topic"), args.number("partitions"), 1,
+                         config={args.need("key"): args.need("value")})
+        self.admin.create_topics([topic])[topic.topic].result(60)
+
+    def describe(self, args):
+        """describe topic= key=: how many partitions it has and the value of that configuration."""
+        name = args.need("topic")
+        found = self.admin.list_topics(name, timeout=60).topics[name]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+        config = self.admin.describe_configs([resource])[resource].result(60)
+        emit({"partitions": len(found.partitions), "value": config[args.need("key")].value})
+
+    def delete(self, args):
+        name = args.need("topic")
+        self.admin.delete_topics([name])[name].result(60)
+
+    def topics(self, _):
+        emit({"topics": sorted(self.admin.list_topics(timeout=60).topics)})
+
 
 VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave", "init", "begin",
-         "commit", "abort", "transform")
+         "commit", "abort", "transform", "create", "describe", "delete", "topics")
 
 
 def main():
     driver = Driver(sys.argv[1])
     for line in sys.stdin:
-        verb, _, rest = line.rstrip("\n").partition(" ")
+        verb, args = parts(line)
         try:
             if verb not in VERBS:
                 raise ValueError(f"no such command: {verb}")
-            getattr(driver, verb)(Args(rest))
+            getattr(driver, verb)(args)
             if verb != "send":  # `flush` tells how it ended
-                emit({"done": True})
+                done()
         except Exception as error:  # the other side of the pipe judges it
-            emit({"error": f"{type(error).__name__}: {error}"})
+            failed(error)
 
 
 if __name__ == "__main__":
