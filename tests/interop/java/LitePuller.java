@@ -21,7 +21,7 @@ final class LitePuller implements Puller {
 
   @Override
   public Iterable<MessageQueue> queues(String topic) throws Exception {
-    return consumer.fetchMessageQueues(topic);
+    return RocketmqDriver.patiently(() -> consumer.fetchMessageQueues(topic));
   }
 
   @Override

@@ -3,6 +3,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
@@ -15,6 +16,7 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
@@ -80,7 +82,7 @@ final class RocketmqDriver {
     DefaultMQProducer producer = new DefaultMQProducer("producer_" + id);
     producer.setNamesrvAddr(namesrv);
     producer.setInstanceName(id);
-    producer.setSendMsgTimeout(10_000);
+    producer.setSendMsgTimeout(60_000);
     if (compression.equals("none")) {
       producer.setCompressMsgBodyOverHowmuch(NEVER);
     }
@@ -152,12 +154,27 @@ final class RocketmqDriver {
     return message;
   }
 
+  /** As applications do: once more while nobody has answered in the few seconds that clients wait. */
+  static <T> T patiently(Callable<T> call) throws Exception {
+    long deadline = System.nanoTime() + 120_000_000_000L;
+    while (true) {
+      try {
+        return call.call();
+      } catch (MQClientException e) {
+        if (System.nanoTime() > deadline) {
+          throw e;
+        }
+        Thread.sleep(100);
+      }
+    }
+  }
+
   private static MessageQueue queue(DefaultMQProducer producer, String topic, String queueId)
       throws Exception {
     if (queueId == null) {
       return null;
     }
-    for (MessageQueue queue : producer.fetchPublishMessageQueues(topic)) {
+    for (MessageQueue queue : patiently(() -> producer.fetchPublishMessageQueues(topic))) {
       if (queue.getQueueId() == Integer.parseInt(queueId)) {
         return queue;
       }
@@ -209,8 +226,10 @@ final class RocketmqDriver {
     long deadline = System.nanoTime() + args.number("timeout", 120_000) * 1_000_000L;
     int queueId = args.number("queue", 0);
     int end = args.number("end", 0);
-    for (MessageQueue queue : pull().fetchSubscribeMessageQueues(args.need("topic"))) {
-      while (queue.getQueueId() == queueId && pull.maxOffset(queue) != end) {
+    DefaultMQPullConsumer pull = pull();
+    String topic = args.need("topic");
+    for (MessageQueue queue : patiently(() -> pull.fetchSubscribeMessageQueues(topic))) {
+      while (queue.getQueueId() == queueId && patiently(() -> pull.maxOffset(queue)) != end) {
         if (System.nanoTime() > deadline) {
           throw new IllegalStateException(queue + " ends at " + pull.maxOffset(queue));
         }
@@ -231,8 +250,9 @@ final class RocketmqDriver {
 
   private Puller puller(String via) throws Exception {
     if (!pullers.containsKey(via)) {
-      MaxOffset maxOffset = pull()::maxOffset;
-      pullers.put(via, via.equals("pull") ? new QueuePuller(pull())
+      DefaultMQPullConsumer pull = pull();
+      MaxOffset maxOffset = queue -> patiently(() -> pull.maxOffset(queue));
+      pullers.put(via, via.equals("pull") ? new QueuePuller(pull)
           : (Puller) Class.forName("LitePuller")
               .getDeclaredConstructor(String.class, MaxOffset.class)
               .newInstance(namesrv, maxOffset));
@@ -250,13 +270,13 @@ final class RocketmqDriver {
 
     @Override
     public Iterable<MessageQueue> queues(String topic) throws Exception {
-      return consumer.fetchSubscribeMessageQueues(topic);
+      return patiently(() -> consumer.fetchSubscribeMessageQueues(topic));
     }
 
     @Override
     public void read(MessageQueue queue, long deadlineNanos, Sink sink) throws Exception {
-      long end = consumer.maxOffset(queue);
-      for (long next = consumer.minOffset(queue); next < end; ) {
+      long end = patiently(() -> consumer.maxOffset(queue));
+      for (long next = patiently(() -> consumer.minOffset(queue)); next < end; ) {
         PullResult result = consumer.pull(queue, "*", next, 32);
         if (result.getPullStatus() == PullStatus.FOUND) {
           result.getMsgFoundList().forEach(sink::take);
