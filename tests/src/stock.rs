@@ -380,12 +380,25 @@ pub fn kafka_tool(name: &str, arguments: &[&str], input: &str) -> anyhow::Result
     run(command, input, TOOL_LIMIT)
 }
 
-/// Runs RocketMQ's admin tool of 5.5.0: `mqadmin(namesrv, "topicList", &[])`.
+/// Runs RocketMQ's admin tool of 5.5.0: `mqadmin(namesrv, "topicList", &[])`. It waits five seconds for an answer, which
+/// may be too few on a busy machine: then it is run again, unless it writes messages.
 pub fn mqadmin(namesrv: &str, name: &str, arguments: &[&str]) -> anyhow::Result<ToolOutput> {
-    let mut command =
-        java(Client::Rocketmq550.name(), "org.apache.rocketmq.tools.command.MQAdminStartup");
-    command.arg(name).args(["-n", namesrv]).args(arguments);
-    run(command, "", TOOL_LIMIT)
+    let attempts = if name == "sendMessage" { 1 } else { 3 };
+    let once = || {
+        let mut command =
+            java(Client::Rocketmq550.name(), "org.apache.rocketmq.tools.command.MQAdminStartup");
+        command.arg(name).args(["-n", namesrv]).args(arguments);
+        run(command, "", TOOL_LIMIT)
+    };
+    let mut output = once()?;
+    for _ in 1..attempts {
+        let told = [&output.stdout, &output.stderr];
+        if !told.iter().any(|text| text.contains("RemotingTimeoutException")) {
+            break;
+        }
+        output = once()?;
+    }
+    Ok(output)
 }
 
 /// Runs a command to its end, at most for `limit`.
