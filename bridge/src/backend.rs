@@ -19,7 +19,7 @@ pub use batch::SharedBatch;
 pub use error::{BackendError, Result};
 pub use group::{
     ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, GroupChange, GroupView, Member,
-    MessageModel, Subscription, SubscriptionGroup,
+    MessageModel, QueueKey, Subscription, SubscriptionGroup,
 };
 pub use node::{NodeConfig, RuntimeCounters};
 pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
@@ -355,6 +355,26 @@ pub trait Backend: Send + Sync + 'static {
         &self,
         group: &str,
         client_id: &str,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Locks those of `queues` that are free for a client of a group, and renews those that it holds;
+    /// tells for each, in order, whether it holds it now. A lock lapses 60 s after it was last asked
+    /// for, and is not kept over a change of the group's coordinator.
+    /// Errors: `CoordinatorNotReady`.
+    fn lock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
+    ) -> impl Future<Output = Result<Vec<bool>>> + Send;
+
+    /// Frees those of `queues` that the client holds; others stay as they are.
+    /// Errors: `CoordinatorNotReady`.
+    fn unlock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// A connection closed: all its members leave. Does not wait.

@@ -191,7 +191,6 @@ pub fn name(code: i32) -> Option<&'static str> {
 pub(crate) fn consequence(code: i32) -> &'static str {
     match code {
         36 => "the client tries the message again by itself and keeps its place in the queue",
-        41 => "an ordered consumer that gets no lock consumes nothing",
         200_050 | 200_070 => "a pop consumer consumes nothing",
         315 => "mqadmin prints an empty result",
         324 | 325 => "the requester will wait for the reply until its timeout",

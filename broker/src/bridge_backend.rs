@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, CommittedOffset, ConsumerHeartbeat, Durability,
-    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, Passage, ReadAnswer,
+    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer,
     ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
@@ -352,6 +352,35 @@ impl Backend for BridgeBackend {
             client: client_id.into(),
             notices: self.notices(group),
         });
+        let answer = self.node.coordinators.request(group, event).await;
+        answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
+    }
+
+    async fn lock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
+    ) -> Result<Vec<bool>> {
+        self.open_coordinators(group).await?;
+        let event = Event::LockQueues(groups::lock_request(group, client_id, queues));
+        match self.node.coordinators.request(group, event).await {
+            Ok(Response::LockQueues(held)) => Ok(held),
+            Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
+            Err(error) => Err(error::of_group(group, &error)),
+        }
+    }
+
+    async fn unlock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
+    ) -> Result<()> {
+        if !self.node.coordinators.exist() {
+            return Ok(());
+        }
+        let event = Event::UnlockQueues(groups::lock_request(group, client_id, queues));
         let answer = self.node.coordinators.request(group, event).await;
         answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
     }

@@ -16,6 +16,9 @@ pub const TOMBSTONES_MAX: usize = 1_000;
 /// with `GroupMaxSizeReached`.
 pub const PENDING_MEMBERS_MAX: usize = 10_000;
 
+/// Queues of one shard's RocketMQ groups that are locked at a time; more are not locked.
+pub const LOCKED_QUEUES_MAX: usize = 100_000;
+
 /// Bytes of a regular expression that a member of a consumer group subscribes to.
 pub const REGEX_BYTES_MAX: usize = 4_096;
 

@@ -8,7 +8,7 @@ use duolog_tests::raw_client::Connection;
 use duolog_tests::wait;
 
 const LIMIT: Duration = Duration::from_secs(120);
-const LOCK_BATCH_MQ: i32 = 41;
+const POP_MESSAGE: i32 = 200_050;
 const CONSUMER_SEND_MSG_BACK: i32 = 36;
 
 /// How many lines hold all of `words`.
@@ -20,19 +20,19 @@ fn lines(log: &str, words: &[&str]) -> usize {
 fn what_a_stock_client_hides_is_said_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
-    let locks = br#"{"clientId":"c","consumerGroup":"ordered","mqSet":[]}"#;
     for _ in 0..2 {
         // As a client does that comes again on a new connection.
         let mut client = Connection::open(&node.broker(), LIMIT).expect("connected");
-        let answer = client.remoting(LOCK_BATCH_MQ, &[], locks).expect("an answer");
+        let answer = client.remoting(POP_MESSAGE, &[("consumerGroup", "popping")], b"");
+        let answer = answer.expect("an answer");
         assert_eq!(answer.code().expect("a code"), 3);
-        assert_eq!(answer.remark(), " request type 41 not supported");
+        assert_eq!(answer.remark(), " request type 200050 not supported");
     }
     let mut client = Connection::open(&node.broker(), LIMIT).expect("connected");
     client.remoting(CONSUMER_SEND_MSG_BACK, &[("group", "g")], b"").expect("an answer");
     // The line is written before the answer.
     let log = node.log();
-    assert_eq!(lines(&log, &["WARN", "LOCK_BATCH_MQ is not supported", "ordered"]), 1, "{log}");
+    assert_eq!(lines(&log, &["WARN", "POP_MESSAGE is not supported", "popping"]), 1, "{log}");
     assert_eq!(lines(&log, &["WARN", "CONSUMER_SEND_MSG_BACK is not supported"]), 1, "{log}");
     assert_eq!(lines(&log, &["WARN"]), 2, "{log}");
 }

@@ -118,6 +118,15 @@ pub struct ConsumerHeartbeat {
     pub notify: bool,
 }
 
+/// A queue, as a lock names it; it need not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QueueKey {
+    /// Stored name of the topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub queue_id: i32,
+}
+
 /// What a heartbeat changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupChange {

@@ -12,8 +12,8 @@ use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
     Appended, Backend, Boundary, CommittedOffset, ConsumerHeartbeat, Durability, GroupChange,
-    GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, ReadAnswer, ReadRequest,
-    Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+    GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer,
+    ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
 };
 use crate::session::SessionId;
 
@@ -267,6 +267,33 @@ impl Backend for FakeBackend {
                 state.groups.remove(group);
             }
         }
+        Ok(())
+    }
+
+    async fn lock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
+    ) -> Result<Vec<bool>> {
+        let mut state = self.state.lock();
+        let held = queues.into_iter().map(|queue| {
+            let owner = state.locks.entry((group.to_owned(), queue));
+            owner.or_insert_with(|| client_id.to_owned()) == client_id
+        });
+        Ok(held.collect())
+    }
+
+    async fn unlock_queues(
+        &self,
+        group: &str,
+        client_id: &str,
+        queues: Vec<QueueKey>,
+    ) -> Result<()> {
+        let mut state = self.state.lock();
+        state.locks.retain(|(of, queue), owner| {
+            !(of == group && owner == client_id && queues.contains(queue))
+        });
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompressor};
 
 use crate::backend::{
-    BackendError, Durability, GroupView, PERM_READ, PERM_WRITE, PartitionView, Passage, ReadAnswer,
-    ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic, TopicSpec,
+    BackendError, Durability, GroupView, PERM_READ, PERM_WRITE, PartitionView, Passage, QueueKey,
+    ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic, TopicSpec,
 };
 use crate::session::SessionId;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
@@ -22,6 +22,8 @@ pub(super) struct State {
     pub(super) offsets: BTreeMap<(String, Arc<str>, i32), i64>,
     pub(super) groups: HashMap<Arc<str>, GroupView>,
     pub(super) group_configs: BTreeMap<Arc<str>, Arc<SubscriptionGroup>>,
+    /// Who holds a group's queue.
+    pub(super) locks: HashMap<(String, QueueKey), String>,
     pub(super) kv: BTreeMap<(String, String), String>,
     pub(super) closed: Vec<SessionId>,
     pub(super) appends: Vec<Durability>,

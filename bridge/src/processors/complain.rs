@@ -1,17 +1,11 @@
 //! What the node's console hears of refusals that clients hide from their users.
 
-use std::borrow::Cow;
-
 use crate::backend::{Backend, BackendError};
 use crate::complaints::shortened;
 use crate::dispatch::Shared;
-use crate::json::Value;
 use crate::remoting::RemotingCommand;
 use crate::request_code;
 use crate::session::Session;
-
-const LOCK_BATCH_MQ: i32 = 41;
-const UNLOCK_BATCH_MQ: i32 = 42;
 
 impl<B: Backend> Shared<B> {
     /// A request of a code that is not served here.
@@ -23,13 +17,13 @@ impl<B: Backend> Shared<B> {
         if !self.complaints.is_due(&client, name, self.backend.now_ms()) {
             return;
         }
-        let field = |name| request.ext_fields.get(name).map(Cow::Borrowed);
-        let group = field("consumerGroup").or_else(|| field("group")).or_else(|| locking(request));
+        let field = |name| request.ext_fields.get(name).map(shortened);
+        let group = field("consumerGroup").or_else(|| field("group"));
         tracing::warn!(
             client = ?shortened(&client),
             code,
-            group = group.as_deref().map(shortened),
-            topic = field("topic").as_deref().map(shortened),
+            group,
+            topic = field("topic"),
             "{name} is not supported by this broker: {}",
             request_code::consequence(code),
         );
@@ -54,13 +48,6 @@ impl<B: Backend> Shared<B> {
 /// A client keeps its name over its connections once a heartbeat told it; before that, its address.
 fn client(session: &Session) -> String {
     session.client_id().map_or_else(|| session.peer().ip().to_string(), str::to_owned)
-}
-
-/// The group of a request for locks, whose fields are in the body.
-fn locking(request: &RemotingCommand) -> Option<Cow<'_, str>> {
-    let is_lock = matches!(request.code, LOCK_BATCH_MQ | UNLOCK_BATCH_MQ);
-    let body = is_lock.then(|| Value::parse(&request.body).ok())?;
-    body?.text("consumerGroup").ok()?.map(Cow::Owned)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod query_assignment;
 mod query_consumer_offset;
 mod query_message;
 mod queue_ends;
+mod queue_lock;
 mod reply;
 pub(crate) mod rules;
 mod runtime_info;
@@ -157,6 +158,8 @@ table! {
         later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
         now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,
+        later 41 LOCK_BATCH_MQ => queue_lock::lock,
+        later 42 UNLOCK_BATCH_MQ => queue_lock::unlock,
         now 46 CHECK_CLIENT_CONFIG => check_client_config::handle,
         later 200 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP => subscription_group::put,
         now 201 GET_ALL_SUBSCRIPTIONGROUP_CONFIG => group_configs::all,

@@ -7,8 +7,8 @@ use duolog_bridge::backend::{self, GroupView, Member};
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
 use duolog_coordinator::group::event::{
-    ChannelId, Client, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Event, MemberNotices,
-    MessageModel, Subscription,
+    ChannelId, Client, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Event, LockQueues,
+    MemberNotices, MessageModel, Queue, Subscription,
 };
 use duolog_coordinator::group::response::{ConsumerGroupView, LiveClient, Notice};
 
@@ -94,6 +94,20 @@ pub(super) fn heartbeat(heartbeat: backend::ConsumerHeartbeat) -> Event {
         }),
         notices: if heartbeat.notify { MemberNotices::On } else { MemberNotices::Off },
     }))
+}
+
+/// A request for locks in the coordinators' words.
+pub(super) fn lock_request(
+    group: &str,
+    client_id: &str,
+    queues: Vec<backend::QueueKey>,
+) -> LockQueues {
+    let queue = |key: backend::QueueKey| Queue { topic: key.topic, id: key.queue_id };
+    LockQueues {
+        group: group.into(),
+        client: client_id.into(),
+        queues: queues.into_iter().map(queue).collect(),
+    }
 }
 
 fn consume_from_where(from: backend::ConsumeFromWhere) -> ConsumeFromWhere {

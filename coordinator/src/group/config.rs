@@ -114,6 +114,9 @@ pub struct GroupConfig {
     /// `subscriptionExpiredTimeout`: how long a RocketMQ group without members keeps its
     /// subscription.
     pub subscription_expired_timeout_ms: i64,
+    /// How long a RocketMQ client holds a queue after it last locked it
+    /// (`rocketmq.broker.rebalance.lockMaxLiveTime`).
+    pub queue_lock_ms: i64,
     /// Consumer groups.
     pub consumer: ConsumerConfig,
     /// `rmq.group.listing`.
@@ -134,6 +137,7 @@ impl Default for GroupConfig {
             offsets_retention_check_interval_ms: 600_000,
             channel_expired_timeout_ms: 120_000,
             subscription_expired_timeout_ms: 600_000,
+            queue_lock_ms: 60_000,
             consumer: ConsumerConfig::default(),
             rocketmq_listing: RocketMqListing::Untyped,
         }

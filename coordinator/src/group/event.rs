@@ -22,8 +22,8 @@ pub use consumer::{
 };
 pub use rocketmq::{
     ChannelId, Client, CommitQueueOffset, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat,
-    ConsumerLeave, MemberNotices, MessageModel, ProducerHeartbeat, ProducerLeave, QueryQueueOffset,
-    Subscription,
+    ConsumerLeave, LockQueues, MemberNotices, MessageModel, ProducerHeartbeat, ProducerLeave,
+    QueryQueueOffset, Queue, Subscription,
 };
 
 /// A group's name.
@@ -77,6 +77,10 @@ pub enum Event {
     ConsumerGroup(GroupId),
     /// The live members of a RocketMQ producer group (code 204).
     ProducerGroup(GroupId),
+    /// LOCK_BATCH_MQ (code 41).
+    LockQueues(LockQueues),
+    /// UNLOCK_BATCH_MQ (code 42).
+    UnlockQueues(LockQueues),
     /// UPDATE_CONSUMER_OFFSET (code 15).
     CommitQueueOffset(CommitQueueOffset),
     /// QUERY_CONSUMER_OFFSET (code 14).
@@ -124,6 +128,8 @@ pub enum Timer {
     Consumers(GroupId),
     /// The next RocketMQ producer expires.
     Producers,
+    /// The next locked RocketMQ queue lapses.
+    QueueLocks,
     /// `offsets.retention.check.interval.ms` has passed.
     OffsetsRetention,
 }

@@ -47,6 +47,8 @@ pub enum Response {
     ConsumerGroup(Option<Arc<ConsumerGroupView>>),
     /// To `ProducerGroup`: sorted by client id.
     ProducerGroup(Vec<LiveClient>),
+    /// To `LockQueues`: for each queue in the order asked, whether the client holds it now.
+    LockQueues(Vec<bool>),
     /// To `QueryQueueOffset`; `None` without a committed position.
     QueryQueueOffset(Option<i64>),
     /// To what needs no words.

@@ -5,3 +5,4 @@
 pub(in crate::group) mod membership;
 pub(in crate::group) mod offsets;
 pub(in crate::group) mod producers;
+pub(in crate::group) mod queue_lock;

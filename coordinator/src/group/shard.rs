@@ -28,6 +28,7 @@ use crate::group::kafka::pending::PendingPositions;
 use crate::group::metadata::{Metadata, NoMetadata};
 use crate::group::response::{Notice, Response};
 use crate::group::rocketmq::producers::Producers;
+use crate::group::rocketmq::queue_lock::QueueLocks;
 use crate::record::{Record, RecordError};
 use crate::shard::{BatchForm, Outcome, RecordBytes, RequestId, Shard, TimerChange};
 use crate::time::Now;
@@ -49,6 +50,7 @@ pub struct GroupShard {
     events: Arc<Events>,
     groups: BTreeMap<GroupId, Group>,
     producers: Producers,
+    locks: QueueLocks,
     /// Positions of open transactions.
     pending: PendingPositions,
     /// The consumer groups that each RocketMQ connection is in.
@@ -67,6 +69,7 @@ impl GroupShard {
             events,
             groups: BTreeMap::new(),
             producers: Producers::default(),
+            locks: QueueLocks::default(),
             pending: PendingPositions::default(),
             channels: BTreeMap::new(),
             is_loaded: false,
@@ -165,6 +168,7 @@ impl GroupShard {
             }
             Timer::Consumers(group) => self.consumers_expire(&group, now, out),
             Timer::Producers => self.producers.expire(now, out),
+            Timer::QueueLocks => self.locks.expire(&self.events, now, out),
             Timer::OffsetsRetention => self.check_retention(now, out),
         }
     }
@@ -274,10 +278,12 @@ impl Shard for GroupShard {
             | Event::ProducerHeartbeat(_)
             | Event::ProducerLeave(_)
             | Event::ProducerGroup(_)
+            | Event::LockQueues(_)
+            | Event::UnlockQueues(_)
             | Event::ChannelClosed(_)
             | Event::TopicDeleted(_)
             | Event::Metadata(_)
-            | Event::Fired(Timer::Producers | Timer::OffsetsRetention) => None,
+            | Event::Fired(Timer::Producers | Timer::QueueLocks | Timer::OffsetsRetention) => None,
         }
     }
 
@@ -325,6 +331,11 @@ impl Shard for GroupShard {
             Event::ConsumerGroup(group) => Ok(self.consumer_group(&group)),
             Event::ProducerGroup(group) => {
                 Ok(Response::ProducerGroup(self.producers.members(&group)))
+            }
+            Event::LockQueues(request) => Ok(self.lock_queues(request, now, &mut out)),
+            Event::UnlockQueues(request) => {
+                self.locks.unlock(&request, &self.events, now);
+                Ok(Response::Done)
             }
             Event::CommitQueueOffset(commit) => self.commit_queue_offset(&commit, now, &mut out),
             Event::QueryQueueOffset(query) => Ok(self.query_queue_offset(&query)),

@@ -136,6 +136,26 @@ pub struct ProducerLeave {
     pub client: Arc<str>,
 }
 
+/// A RocketMQ queue.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Queue {
+    /// Stored name of the topic.
+    pub topic: Arc<str>,
+    /// 0-based: the partition.
+    pub id: i32,
+}
+
+/// LOCK_BATCH_MQ or UNLOCK_BATCH_MQ.
+#[derive(Clone, Debug)]
+pub struct LockQueues {
+    /// The group.
+    pub group: GroupId,
+    /// Who wants to hold them, or no more.
+    pub client: Arc<str>,
+    /// The queues.
+    pub queues: Vec<Queue>,
+}
+
 /// UPDATE_CONSUMER_OFFSET.
 #[derive(Clone, Debug)]
 pub struct CommitQueueOffset {

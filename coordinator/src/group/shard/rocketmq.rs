@@ -8,7 +8,7 @@ use super::{Group, GroupShard, Live};
 use crate::error::GroupError;
 use crate::group::context::Context;
 use crate::group::event::{
-    ChannelId, CommitQueueOffset, ConsumerHeartbeat, ConsumerLeave, Event, GroupId,
+    ChannelId, CommitQueueOffset, ConsumerHeartbeat, ConsumerLeave, Event, GroupId, LockQueues,
     ProducerHeartbeat, QueryQueueOffset,
 };
 use crate::group::response::{LiveClient, Notice, Response};
@@ -172,6 +172,16 @@ impl GroupShard {
             _ => None,
         };
         Response::ConsumerGroup(view)
+    }
+
+    pub(super) fn lock_queues(
+        &mut self,
+        request: LockQueues,
+        now: Now,
+        out: &mut Outcome<Self>,
+    ) -> Response {
+        let lease_ms = self.config.queue_lock_ms;
+        Response::LockQueues(self.locks.lock(request, lease_ms, &self.events, now, out))
     }
 
     pub(super) fn commit_queue_offset(
