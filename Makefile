@@ -1,5 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Both install what they lack (Debian, root).
-# `make verify` runs the long tests and those with many peers; VERIFY='name of a test' some of them.
+# `make verify` runs the long tests and those with many peers; VERIFY='name of a test' some of them; with
+# KAFKA_PEER=HOST:PORT, a fresh broker, raw requests are held against it too.
 # `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures,
 # `make bench-scale KAFKA_PEER=HOST:PORT` many partitions, connections and groups.
 .PHONY: setup test verify lint sim demo bench bench-scale
@@ -13,6 +14,8 @@ VERIFY ?=
 verify:
 	@scripts/setup --verify
 	cargo test --workspace --test verify -- $(VERIFY)
+	$(if $(VERIFY),,DUOLOG_FUZZ_SEED=$$(date +%s) DUOLOG_FUZZ_CASES=300000 cargo test --workspace --test fuzz)
+	$(if $(KAFKA_PEER),cargo run -p duolog-tests --example differential -- $(KAFKA_PEER) - --seeds 1..11)
 
 # The second clippy: `--all-targets` leaves out what `cargo test` runs only when named.
 lint:

@@ -1,61 +1,86 @@
-//! Sends the same requests to a real Kafka and to Duolog and says where their answers differ.
+//! Sends the same requests to a real Kafka and to Duolog, says where their answers differ, and fails if they do.
 //!
-//! `differential KAFKA DUOLOG --seed 1 --count 1000`, or `--script FILE` instead of a seed; `--record FILE`
-//! keeps the requests with Kafka's answers; `--all` shows differences that are there on purpose too.
+//! `differential KAFKA DUOLOG --seeds 1..11 --count 500`, or `--script FILE` instead of seeds; DUOLOG may be `-`: a node is
+//! started for the run. `--record FILE` keeps the requests with Kafka's answers; `--all` shows differences that are there
+//! on purpose too.
 
-use std::fmt::Write as _;
 use std::fs;
+use std::ops::Range;
 
-use anyhow::{Context, bail};
-use duolog_tests::differential::compare::differences;
-use duolog_tests::differential::known::KNOWN;
+use anyhow::{Context, bail, ensure};
+use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::differential::script::Step;
 use duolog_tests::differential::side::{Side, Who};
-use duolog_tests::differential::{plan, script};
+use duolog_tests::differential::{plan, run, script};
+
+/// What the command line asks for.
+struct Asked {
+    seeds: Range<u64>,
+    count: usize,
+    script: Option<String>,
+    record: Option<String>,
+    all: bool,
+}
+
+impl Asked {
+    fn read(mut words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+        let mut asked = Self { seeds: 1..2, count: 500, script: None, record: None, all: false };
+        while let Some(word) = words.next() {
+            let mut next = || words.next().with_context(|| format!("what follows {word}"));
+            match word.as_str() {
+                "--seeds" => {
+                    let text = next()?;
+                    let (first, end) = text.split_once("..").context("FROM..TO")?;
+                    asked.seeds = first.parse()?..end.parse()?;
+                }
+                "--count" => asked.count = next()?.parse()?,
+                "--script" => asked.script = Some(next()?),
+                "--record" => asked.record = Some(next()?),
+                "--all" => asked.all = true,
+                _ => bail!("{word}: not an option"),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn steps(&self) -> anyhow::Result<Vec<Step>> {
+        let Some(file) = &self.script else {
+            return Ok(self.seeds.clone().flat_map(|seed| plan::steps(seed, self.count)).collect());
+        };
+        let steps = script::parse(&fs::read_to_string(file)?)?;
+        Ok(steps.into_iter().map(|(step, _)| step).collect())
+    }
+}
+
+fn node(folder: &std::path::Path) -> anyhow::Result<Node> {
+    let launch = Launch::new(folder)?
+        .set("group.initial.rebalance.delay.ms", 0)
+        .set("transaction.abort.timed.out.transaction.cleanup.interval.ms", 100);
+    launch.start()
+}
 
 fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let kafka = words.next().context("the address of a Kafka")?;
-    let duolog = words.next().context("the address of a Duolog")?;
-    let (mut seed, mut count, mut file, mut record, mut all) = (1, 500, None, None, false);
-    while let Some(word) = words.next() {
-        let mut next = || words.next().with_context(|| format!("what follows {word}"));
-        match word.as_str() {
-            "--seed" => seed = next()?.parse()?,
-            "--count" => count = next()?.parse()?,
-            "--script" => file = Some(next()?),
-            "--record" => record = Some(next()?),
-            "--all" => all = true,
-            _ => bail!("{word}: not an option"),
-        }
+    let duolog = words.next().context("the address of a Duolog, or -")?;
+    let asked = Asked::read(words)?;
+    let folder = tempfile::tempdir()?;
+    let own = if duolog == "-" { Some(node(folder.path())?) } else { None };
+    let duolog = own.as_ref().map_or(duolog, Node::kafka);
+    let mut kafka = Side::new(Who::Kafka, &kafka)?;
+    let mut duolog = Side::new(Who::Duolog, &duolog)?;
+    let report = run::compare(&mut kafka, &mut duolog, &asked.steps()?)?;
+    for difference in &report.new {
+        println!("{difference}");
     }
-    let steps = match file {
-        Some(file) => {
-            script::parse(&fs::read_to_string(file)?)?.into_iter().map(|it| it.0).collect()
-        }
-        None => plan::steps(seed, count),
-    };
-    let (mut kafka, mut duolog) =
-        (Side::new(Who::Kafka, &kafka)?, Side::new(Who::Duolog, &duolog)?);
-    kafka.prepare()?;
-    duolog.prepare()?;
-    let (mut text, mut new, mut on_purpose) = (String::new(), 0, 0);
-    for (number, step) in steps.iter().enumerate() {
-        let (theirs, ours) = (kafka.perform(step)?, duolog.perform(step)?);
-        writeln!(text, "{step}\n= {theirs}")?;
-        for difference in differences(&theirs, &ours) {
-            let known = KNOWN.iter().find(|known| known.covers(step, &difference));
-            match known {
-                Some(_) => on_purpose += 1,
-                None => new += 1,
-            }
-            if known.is_none() || all {
-                println!("{number} {step}\n    {difference}");
-            }
-        }
+    for difference in report.on_purpose.iter().filter(|_| asked.all) {
+        println!("on purpose: {difference}");
     }
-    if let Some(file) = record {
-        fs::write(file, text)?;
+    if let Some(file) = asked.record {
+        fs::write(file, &report.recording)?;
     }
-    println!("{} requests, {new} differences, {on_purpose} on purpose", steps.len());
+    let (new, on_purpose) = (report.new.len(), report.on_purpose.len());
+    println!("{} requests, {new} differences, {on_purpose} on purpose", report.requests);
+    ensure!(new == 0, "{new} differences that nobody has named");
     Ok(())
 }

@@ -6,6 +6,7 @@ mod compatibility;
 mod console;
 mod consumer_groups;
 mod crash;
+mod differential;
 mod groups;
 mod kafka_schema;
 mod layering;

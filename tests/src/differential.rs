@@ -14,5 +14,6 @@ mod bindings;
 pub mod compare;
 pub mod known;
 pub mod plan;
+pub mod run;
 pub mod script;
 pub mod side;

@@ -230,7 +230,7 @@ impl Owner {
             }
             Command::BeginVerification(verification, reply) => {
                 let guard = self.log.begin_verification(&verification, clock::now_ms());
-                drop(reply.send(Ok(guard)));
+                drop(reply.send(guard.map_err(AppendError::from)));
             }
             Command::Producers(reply) => drop(reply.send(Ok(producers(&self.log)))),
             Command::Open(reply) => drop(reply.send(Ok(()))),

@@ -140,15 +140,22 @@ impl Verifications {
 impl Log {
     /// Notes that a coordinator is about to be asked whether this partition is in the producer's
     /// transaction. `None`: the transaction is open here already.
+    ///
+    /// Errors: `InvalidProducerEpoch` of a producer that another one has replaced here, whom the
+    /// coordinator need not be asked about (UnifiedLog.maybeStartTransactionVerification).
     pub fn begin_verification(
         &mut self,
         verification: &Verification,
         now_ms: i64,
-    ) -> Option<VerificationGuard> {
-        let producer = self.producers.producer(verification.producer_id);
+    ) -> Result<Option<VerificationGuard>, LogError> {
+        let Verification { producer_id, producer_epoch: incoming, .. } = *verification;
+        let producer = self.producers.producer(producer_id);
+        if let Some(current) = producer.map(|it| it.epoch).filter(|current| incoming < *current) {
+            return Err(LogError::InvalidProducerEpoch { producer_id, incoming, current });
+        }
         let is_open = producer.is_some_and(|producer| {
-            producer.txn_first_offset.is_some() && producer.epoch == verification.producer_epoch
+            producer.txn_first_offset.is_some() && producer.epoch == incoming
         });
-        (!is_open).then(|| self.verifications.ask(verification, now_ms))
+        Ok((!is_open).then(|| self.verifications.ask(verification, now_ms)))
     }
 }

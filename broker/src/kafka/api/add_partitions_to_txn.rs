@@ -11,6 +11,7 @@ use duolog_coordinator::record::transaction::{Partitions, ProducerIdAndEpoch, Tx
 use duolog_coordinator::txn::kafka::event::AddPartitions;
 
 use super::{Context, Handler};
+use crate::controller::names;
 use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use crate::kafka::codec::messages::add_partitions_to_txn_response::{
@@ -102,9 +103,13 @@ async fn one(
     let has_all = |topic: &AddPartitionsToTxnTopic| {
         topic.partitions.iter().all(|index| exists(&topic.name, *index))
     };
-    if !topics.iter().all(has_all) {
+    // Only the node itself writes there: brokers ask so for positions, clients may not.
+    let is_closed = |topic: &str| context.version < MANY_FROM && names::is_internal(topic);
+    if topics.iter().any(|topic| is_closed(&topic.name) || !has_all(topic)) {
         return results(topics, |topic, index| {
-            if exists(topic, index) {
+            if is_closed(topic) {
+                ErrorCode::TopicAuthorizationFailed
+            } else if exists(topic, index) {
                 ErrorCode::OperationNotAttempted
             } else {
                 ErrorCode::UnknownTopicOrPartition

@@ -18,6 +18,9 @@ const ENTITIES: [&str; 3] = ["user", "client-id", "ip"];
 /// `ClientQuotaFilterComponent`: a name, the default, any name.
 const MATCHES: RangeInclusive<i8> = 0..=2;
 
+/// The one of them that needs a name.
+const EXACT: i8 = 0;
+
 impl Handler for DescribeClientQuotas {
     type Request = DescribeClientQuotasRequest;
     type Response = DescribeClientQuotasResponse;
@@ -36,6 +39,10 @@ impl Handler for DescribeClientQuotas {
             if !ENTITIES.contains(&&**kind) {
                 let text = format!("Unsupported entity type {kind}");
                 return Some((ErrorCode::UnsupportedVersion, text));
+            }
+            if component.match_type == EXACT && component.r#match.is_none() {
+                let text = "Request specifies MATCH_TYPE_EXACT, but no match".to_owned();
+                return Some((ErrorCode::InvalidRequest, text));
             }
             let is_known = MATCHES.contains(&component.match_type);
             let text = format!("Unknown match type {}", component.match_type);

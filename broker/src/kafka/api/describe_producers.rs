@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Context, Handler};
+use crate::controller::names;
 use crate::kafka::codec::messages::describe_producers_response::{
     PartitionResponse, ProducerState, TopicResponse,
 };
@@ -41,6 +42,7 @@ async fn producers(
     topic: &str,
     index: i32,
 ) -> Result<Vec<partitions::ProducerState>, ErrorCode> {
+    names::check(topic).map_err(|_| ErrorCode::InvalidTopicException)?;
     let id = context.node.controller.image().topic(topic).map(|topic| topic.id);
     let partition = id.and_then(|id| context.node.partitions.find(id, index));
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;

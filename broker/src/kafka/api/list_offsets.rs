@@ -54,10 +54,7 @@ impl Handler for ListOffsets {
             let id = context.node.controller.image().topic(&topic.name).map(|topic| topic.id);
             let mut partitions = Vec::with_capacity(topic.partitions.len());
             for asked in topic.partitions {
-                let found = match id {
-                    Some(id) => find(context, id, &asked, request.isolation_level).await,
-                    None => Err(ErrorCode::UnknownTopicOrPartition),
-                };
+                let found = find(context, id, &asked, request.isolation_level).await;
                 partitions.push(respond(asked.partition_index, found));
             }
             topics.push(ListOffsetsTopicResponse { name: topic.name, partitions });
@@ -68,14 +65,14 @@ impl Handler for ListOffsets {
 
 async fn find(
     context: &Context,
-    topic: duolog_log_core::ids::TopicId,
+    topic: Option<duolog_log_core::ids::TopicId>,
     asked: &ListOffsetsPartition,
     isolation_level: i8,
 ) -> Result<TimestampOffset, ErrorCode> {
     if context.version < known_from(asked.timestamp) {
         return Err(ErrorCode::UnsupportedVersion);
     }
-    let partition = context.node.partitions.find(topic, asked.partition_index);
+    let partition = topic.and_then(|id| context.node.partitions.find(id, asked.partition_index));
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     let reader = partition.reader().await.map_err(ErrorCode::of)?;
     check_epoch(&partition, asked.current_leader_epoch)?;

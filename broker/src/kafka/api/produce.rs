@@ -8,6 +8,7 @@
 mod instruments;
 mod transactions;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -17,7 +18,7 @@ use duolog_log_core::log::AppendOrigin;
 use duolog_log_core::record::validate::{
     KeyRule, ProduceRules, TimestampRule, Validated, ZstdRule, validate,
 };
-use duolog_log_core::record::{Compression, Compressor, RecordError, recompress};
+use duolog_log_core::record::{BatchHeader, Compression, Compressor, RecordError, recompress};
 use duolog_log_core::replication::partition::Acks;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -36,6 +37,7 @@ use crate::kafka::codec::messages::{ProduceRequest, ProduceResponse};
 use crate::kafka::codec::{ApiKey, Frame, Message, Str, encode_response};
 use crate::kafka::errors::ErrorCode;
 use crate::limits::DECOMPRESSED_BYTES_MAX;
+use crate::partitions::Partition;
 use crate::partitions::append::{AppendResult, Appended, Flush, Payload};
 
 /// The row of the table.
@@ -50,9 +52,15 @@ const TOPIC_ID_FROM: i16 = 13;
 /// What became of one partition so far.
 enum Outcome {
     /// Its owner has it; the answer comes through here.
-    Begun(oneshot::Receiver<AppendResult>),
+    Begun(Begun),
     /// Refused before it got there.
     Refused(Refused),
+}
+
+/// An append under way.
+struct Begun {
+    partition: Arc<Partition>,
+    answer: oneshot::Receiver<AppendResult>,
 }
 
 /// An error of one partition.
@@ -60,10 +68,12 @@ struct Refused {
     code: ErrorCode,
     message: Option<Str>,
     records: Vec<BatchIndexAndErrorMessage>,
+    /// -1 unless the log itself was what refused.
+    log_start_offset: i64,
 }
 
 /// A topic of the request with what became of its partitions.
-struct Begun {
+struct BegunTopic {
     name: Str,
     topic_id: duolog_log_core::ids::TopicId,
     partitions: Vec<(i32, Outcome)>,
@@ -118,7 +128,7 @@ async fn begin_topic(
     data: TopicProduceData,
     acks: Option<Acks>,
     verdicts: &mut Verdicts,
-) -> Begun {
+) -> BegunTopic {
     let image = context.node.controller.image().clone();
     let topic = find_topic(context, &image, &data);
     let mut partitions = Vec::with_capacity(data.partition_data.len());
@@ -130,7 +140,7 @@ async fn begin_topic(
         };
         partitions.push((index, begun.map_or_else(Outcome::Refused, Outcome::Begun)));
     }
-    Begun { name: data.name, topic_id: data.topic_id, partitions }
+    BegunTopic { name: data.name, topic_id: data.topic_id, partitions }
 }
 
 /// Gives one partition's batch its place behind all that came before it.
@@ -140,7 +150,7 @@ async fn begin(
     data: PartitionProduceData,
     acks: Option<Acks>,
     verdicts: &mut Verdicts,
-) -> Result<oneshot::Receiver<AppendResult>, Refused> {
+) -> Result<Begun, Refused> {
     let acks = acks.ok_or(ErrorCode::InvalidRequiredAcks)?;
     check_topic(topic)?;
     let partition = context
@@ -154,7 +164,12 @@ async fn begin(
         event.client(context.client_id.clone().unwrap_or_default())
     });
     let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
-    let validated = check(context, &records, rules(&topic.config, context.version)).await?;
+    // Whoever may not write hears so before the batch is read.
+    let in_transaction = BatchHeader::parse(&records)
+        .is_ok_and(|header| header.is_transactional() && header.has_producer_id());
+    let verified = if in_transaction { Some(verdicts.take(topic.id, data.index)?) } else { None };
+    let validated = check(context, &records, rules(&topic.config, context.version)).await;
+    let validated = validated.map_err(|refused| refused.by_log(&partition))?;
     let records = match topic.config.compression {
         Some(compression) if validated.header.compression() != Ok(compression) => {
             recompressed(context, topic, &records, compression).await?
@@ -162,14 +177,18 @@ async fn begin(
         _ => records,
     };
     let origin = if validated.header.is_transactional() {
-        AppendOrigin::ClientInTransaction(verdicts.take(topic.id, data.index)?)
+        let unasked = || verdicts.take(topic.id, data.index);
+        AppendOrigin::ClientInTransaction(verified.map_or_else(unasked, Ok)?)
     } else {
         AppendOrigin::Client
     };
     let bytes = records.len();
     let payload = payload(records, &validated, origin);
     let begun = partition.append(payload, bytes, acks, Flush::Topic).await;
-    begun.map_err(|error| ErrorCode::from(&error).with(&error.to_string()))
+    match begun {
+        Ok(answer) => Ok(Begun { partition, answer }),
+        Err(error) => Err(ErrorCode::from(&error).with(&error.to_string()).by_log(&partition)),
+    }
 }
 
 fn check_topic(topic: &Topic) -> Result<(), Refused> {
@@ -248,7 +267,7 @@ fn payload(records: Bytes, validated: &Validated, origin: AppendOrigin) -> Paylo
 /// Waits for every partition and builds the answer.
 async fn finish(
     context: Context,
-    begun: Vec<Begun>,
+    begun: Vec<BegunTopic>,
     acks: Option<Acks>,
     deadline: Instant,
 ) -> Result<Option<Frame>, Refusal> {
@@ -290,8 +309,8 @@ async fn wait(
     acks: Option<Acks>,
     deadline: Instant,
 ) -> Result<Appended, Refused> {
-    let mut answer = match outcome {
-        Outcome::Begun(answer) => answer,
+    let Begun { partition, mut answer } = match outcome {
+        Outcome::Begun(begun) => begun,
         Outcome::Refused(refused) => return Err(refused),
     };
     let answer = match answer.try_recv() {
@@ -304,7 +323,7 @@ async fn wait(
     };
     match answer {
         Ok(Ok(appended)) => Ok(appended),
-        Ok(Err(error)) => Err(ErrorCode::from(&error).with(&error.to_string())),
+        Ok(Err(error)) => Err(ErrorCode::from(&error).with(&error.to_string()).by_log(&partition)),
         Err(_) => Err(ErrorCode::KafkaStorageError.with("the partition has stopped")),
     }
 }
@@ -333,7 +352,22 @@ impl Refused {
                 .collect(),
             _ => Vec::new(),
         };
-        Self { code: ErrorCode::from(error), message: Some(error.to_string().into()), records }
+        Self { records, ..ErrorCode::from(error).with(&error.to_string()) }
+    }
+
+    /// With what the answer says of the log, except for the errors that are told before Kafka looks at
+    /// it (ReplicaManager.appendToLocalLog).
+    fn by_log(self, partition: &Partition) -> Self {
+        let log_start_offset = match self.code {
+            ErrorCode::UnknownTopicOrPartition
+            | ErrorCode::NotLeaderOrFollower
+            | ErrorCode::MessageTooLarge
+            | ErrorCode::RecordListTooLarge
+            | ErrorCode::CorruptMessage
+            | ErrorCode::KafkaStorageError => -1,
+            _ => partition.offsets().log_start,
+        };
+        Self { log_start_offset, ..self }
     }
 
     fn response(self, index: i32) -> PartitionProduceResponse {
@@ -342,7 +376,7 @@ impl Refused {
             error_code: self.code.code(),
             base_offset: -1,
             log_append_time_ms: -1,
-            log_start_offset: -1,
+            log_start_offset: self.log_start_offset,
             record_errors: self.records,
             error_message: self.message,
             ..PartitionProduceResponse::default()
@@ -352,12 +386,12 @@ impl Refused {
 
 impl From<ErrorCode> for Refused {
     fn from(code: ErrorCode) -> Self {
-        Self { code, message: None, records: Vec::new() }
+        Self { code, message: None, records: Vec::new(), log_start_offset: -1 }
     }
 }
 
 impl ErrorCode {
     fn with(self, text: &str) -> Refused {
-        Refused { code: self, message: Some(text.into()), records: Vec::new() }
+        Refused { message: Some(text.into()), ..self.into() }
     }
 }

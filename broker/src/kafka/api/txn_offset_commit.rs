@@ -95,6 +95,9 @@ async fn verified(
     id: Str,
     producer: ProducerIdAndEpoch,
 ) -> Result<Verified, ErrorCode> {
+    if group.is_empty() {
+        return Err(ErrorCode::InvalidGroupId);
+    }
     let adds = context.version >= ADDS_FROM;
     let image = context.node.controller.image().clone();
     if !adds && !super::verifies_transactions(&image) {

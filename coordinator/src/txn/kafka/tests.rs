@@ -52,6 +52,20 @@ fn a_transaction_of_v1_keeps_its_epoch_and_of_v2_raises_it() {
     }
 }
 
+/// As a 4.3.1 broker answers: the end of transactions v1 leaves the epoch, yet v2 takes the one before it for a retry.
+#[test]
+fn the_epoch_before_asks_again_whatever_version_ended_the_transaction() {
+    let mut bench = Bench::new();
+    let first = bench.init("a");
+    let second = bench.init("a");
+    assert_eq!((first, second), (producer(100, 0), producer(100, 1)));
+    assert_eq!(bench.add("a", second, 0, V1), Ok(Response::Added));
+    assert_eq!(bench.end("a", second, Commit, V1), Ok(second));
+    bench.write_markers();
+    assert_eq!(bench.end("a", first, Commit, V2), Ok(second));
+    assert_eq!(bench.end("a", first, Abort, V2), Err(TxnError::InvalidTxnState));
+}
+
 #[test]
 fn who_is_not_the_producer_is_refused() {
     let mut bench = Bench::new();

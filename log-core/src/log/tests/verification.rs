@@ -26,15 +26,15 @@ fn b44_a_late_batch_opens_no_transaction() {
     let mut log = open(&data_disk(), small(4096));
     let ask = of((1, 0), 0, TxnEpochs::Stay);
     assert!(is_unverified(&append(&mut log, txn((1, 0), 0, Verified::Open))), "never begun");
-    let guard = log.begin_verification(&ask, 0).expect("nothing is open");
+    let guard = log.begin_verification(&ask, 0).unwrap().expect("nothing is open");
     // Between the coordinator's yes and the append the transaction was aborted.
     append(&mut log, marker((1, 0), TransactionOutcome::Abort)).unwrap();
     assert!(is_unverified(&append(&mut log, txn((1, 0), 0, Verified::Guard(guard)))));
     assert_eq!(log.first_unstable_offset(), None);
 
-    let guard = log.begin_verification(&ask, 0).expect("nothing is open");
+    let guard = log.begin_verification(&ask, 0).unwrap().expect("nothing is open");
     append(&mut log, txn((1, 0), 0, Verified::Guard(guard))).unwrap();
-    assert_eq!(log.begin_verification(&ask, 0), None, "open now");
+    assert_eq!(log.begin_verification(&ask, 0).unwrap(), None, "open now");
     append(&mut log, txn((1, 0), 1, Verified::Open)).unwrap();
     append(&mut log, marker((1, 0), TransactionOutcome::Commit)).unwrap();
     assert!(is_unverified(&append(&mut log, txn((1, 0), 2, Verified::Guard(guard)))), "used");
@@ -45,8 +45,10 @@ fn b44_a_late_batch_opens_no_transaction() {
 #[test]
 fn two_questions_of_a_producer_share_a_guard_and_keep_their_order() {
     let mut log = open(&data_disk(), small(4096));
-    let first = log.begin_verification(&of((1, 0), 3, TxnEpochs::Stay), 0).expect("a guard");
-    let second = log.begin_verification(&of((1, 0), 4, TxnEpochs::Stay), 0).expect("a guard");
+    let first =
+        log.begin_verification(&of((1, 0), 3, TxnEpochs::Stay), 0).unwrap().expect("a guard");
+    let second =
+        log.begin_verification(&of((1, 0), 4, TxnEpochs::Stay), 0).unwrap().expect("a guard");
     assert_eq!(first, second);
     let overtaking = append(&mut log, txn((1, 0), 4, Verified::Guard(second)));
     assert!(matches!(overtaking, Err(LogError::OutOfOrderSequence { expected: 3, .. })));
@@ -57,7 +59,8 @@ fn two_questions_of_a_producer_share_a_guard_and_keep_their_order() {
 #[test]
 fn under_rising_epochs_a_producer_begins_at_zero() {
     let mut log = open(&data_disk(), small(4096));
-    let guard = log.begin_verification(&of((1, 0), 5, TxnEpochs::Rise), 0).expect("a guard");
+    let guard =
+        log.begin_verification(&of((1, 0), 5, TxnEpochs::Rise), 0).unwrap().expect("a guard");
     let answer = append(&mut log, txn((1, 0), 5, Verified::Guard(guard)));
     assert!(matches!(answer, Err(LogError::OutOfOrderSequence { expected: 0, .. })));
     append(&mut log, txn((1, 0), 0, Verified::Guard(guard))).unwrap();
@@ -67,7 +70,8 @@ fn under_rising_epochs_a_producer_begins_at_zero() {
     append(&mut log, raising((1, 1), TransactionOutcome::Commit)).expect("written again");
     let old = append(&mut log, txn((1, 0), 1, Verified::Open));
     assert!(is_unverified(&old), "{old:?}");
-    let guard = log.begin_verification(&of((1, 1), 0, TxnEpochs::Rise), 0).expect("a guard");
+    let guard =
+        log.begin_verification(&of((1, 1), 0, TxnEpochs::Rise), 0).unwrap().expect("a guard");
     append(&mut log, txn((1, 1), 0, Verified::Guard(guard))).unwrap();
 }
 
@@ -80,7 +84,7 @@ fn positions_of_a_group_coordinator_have_no_sequence_but_an_epoch_and_a_guard() 
     };
     assert!(is_unverified(&append(&mut log, positions(1, Verified::Open))));
     let ask = of((1, 1), NO_SEQUENCE, TxnEpochs::Stay);
-    let guard = log.begin_verification(&ask, 0).expect("a guard");
+    let guard = log.begin_verification(&ask, 0).unwrap().expect("a guard");
     append(&mut log, positions(1, Verified::Guard(guard))).unwrap();
     append(&mut log, positions(1, Verified::Open)).unwrap();
     let zombie = append(&mut log, positions(0, Verified::Unasked));
@@ -92,9 +96,22 @@ fn positions_of_a_group_coordinator_have_no_sequence_but_an_epoch_and_a_guard() 
 fn a_question_that_nobody_came_back_with_expires() {
     let config = LogConfig { producer_id_expiration_ms: 100, ..small(4096) };
     let mut log = open(&data_disk(), config);
-    let guard = log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 0).expect("a guard");
+    let guard =
+        log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 0).unwrap().expect("a guard");
     log.expire_producers(99);
-    assert_eq!(log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 99), Some(guard));
+    assert_eq!(log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 99).unwrap(), Some(guard));
     log.expire_producers(100);
-    assert_ne!(log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 100), Some(guard));
+    assert_ne!(log.begin_verification(&of((1, 0), 0, TxnEpochs::Stay), 100).unwrap(), Some(guard));
+}
+
+#[test]
+fn a_replaced_producer_is_refused_before_anybody_is_asked() {
+    let mut log = open(&data_disk(), small(4096));
+    append(&mut log, sequenced((1, 3), 0, &["a"])).unwrap();
+    let refused = log.begin_verification(&of((1, 2), 0, TxnEpochs::Stay), 0);
+    assert!(
+        matches!(refused, Err(LogError::InvalidProducerEpoch { current: 3, .. })),
+        "{refused:?}"
+    );
+    assert!(log.begin_verification(&of((1, 3), 0, TxnEpochs::Stay), 0).unwrap().is_some());
 }

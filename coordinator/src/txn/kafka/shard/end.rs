@@ -101,7 +101,8 @@ fn attempt(value: &TxnValue, sent: ProducerIdAndEpoch) -> Result<Attempt, TxnErr
     if held.id != sent.id && !(overflowed && is_complete) {
         return Err(TxnError::InvalidProducerIdMapping);
     }
-    let bumped = value.version.bumps_epoch() && sent.epoch.checked_add(1) == Some(held.epoch);
+    // Whatever version ended the transaction, as in Kafka: only the epochs are looked at.
+    let bumped = sent.epoch.checked_add(1) == Some(held.epoch);
     let is_retry = match value.state {
         TxnState::Empty | TxnState::Ongoing => false,
         TxnState::PrepareCommit | TxnState::PrepareAbort => bumped,
