@@ -178,7 +178,7 @@ class Driver:
     def copy(self, consumer, producer, args):
         count, every = int(args.need("count")), int(args.get("abort", "0"))
         copied, aborted, transactions = 0, 0, 0
-        deadline = time.monotonic() + int(args.get("timeout", "60000")) / 1000
+        deadline = time.monotonic() + int(args.get("timeout", "120000")) / 1000
         consumer.subscribe([args.need("from")])
         while copied < count:
             if time.monotonic() > deadline:
