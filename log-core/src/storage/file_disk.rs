@@ -291,7 +291,13 @@ impl MappedFile for Mapping {
         self.used.store(true, Ordering::Relaxed);
         let mut place = lock(&self.place);
         if let Some(content) = &place.content {
-            return Ok(content.clone());
+            // What somebody has cut behind our back must not be touched where it was: that is a
+            // signal that ends the process. A file that has no name any more is whole.
+            let len = fs::metadata(&place.path).map_or(content.len() as u64, |held| held.len());
+            if len == content.len() as u64 {
+                return Ok(content.clone());
+            }
+            place.content = None;
         }
         let file = self.descriptors.with_room(|| File::open(&place.path));
         let file = file.map_err(|e| DiskError::new("open", &place.path, e))?;

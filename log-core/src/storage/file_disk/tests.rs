@@ -93,6 +93,22 @@ fn a_mapping_outlives_the_name() {
 }
 
 #[test]
+fn a_mapped_file_that_is_cut_behind_our_back_is_read_as_it_is_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FileDisk::new(4, 2);
+    let path = dir.path().join("i");
+    std::fs::write(&path, vec![7; 100_000]).unwrap();
+    let mapped = disk.map(&path).unwrap();
+    assert_eq!(mapped.content().unwrap().len(), 100_000);
+    for len in [50_000, 10, 0] {
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+        let content = mapped.content().unwrap();
+        assert!(content.iter().all(|byte| *byte == 7));
+        assert_eq!(content.len() as u64, len);
+    }
+}
+
+#[test]
 fn more_mapped_files_than_mappings_all_keep_their_content() {
     let dir = tempfile::tempdir().unwrap();
     let disk = FileDisk::new(4, 2);
