@@ -28,7 +28,9 @@ pub use self::log::{METADATA_TOPIC_ID, MetadataLogError};
 use self::owner::{Command, Owner};
 use self::record::{ConfigScope, MetadataRecord};
 use self::routes::Routes;
-use crate::config::change::{self, Alteration, ChangeError};
+use crate::config::change::{self, Alteration, ChangeError, KeyChange};
+use crate::config::topic::Overrides;
+use crate::config::values::Values;
 use crate::instruments::Instruments;
 use crate::limits::METADATA_CHANGES_MAX;
 use crate::partitions::Partitions;
@@ -172,19 +174,7 @@ impl Controller {
         name: &str,
         alteration: impl Into<Alteration>,
     ) -> Result<(), ControllerError> {
-        let (name, alteration) = (name.to_owned(), alteration.into());
-        self.change(move |image| {
-            let scope = ConfigScope::Broker;
-            let held = image.config(scope, &name).cloned().unwrap_or_default();
-            let changes = alteration.changes(&held);
-            let values = change::broker(image.values(), &held, &changes)?;
-            if values == held {
-                return Ok((Vec::new(), ()));
-            }
-            let values = Some(values).filter(|values| !values.is_empty());
-            Ok((vec![MetadataRecord::Config { scope, name, values }], ()))
-        })
-        .await
+        self.alter_config(ConfigScope::Broker, name, alteration.into(), change::broker).await
     }
 
     /// Changes what is set for one Kafka group, which need not exist: all changes or none.
@@ -193,12 +183,20 @@ impl Controller {
         name: &str,
         alteration: impl Into<Alteration>,
     ) -> Result<(), ControllerError> {
-        let (name, alteration) = (name.to_owned(), alteration.into());
+        self.alter_config(ConfigScope::Group, name, alteration.into(), change::group).await
+    }
+
+    async fn alter_config(
+        &self,
+        scope: ConfigScope,
+        name: &str,
+        alteration: Alteration,
+        check: fn(&Values, &Overrides, &[KeyChange]) -> Result<Overrides, ChangeError>,
+    ) -> Result<(), ControllerError> {
+        let name = name.to_owned();
         self.change(move |image| {
-            let scope = ConfigScope::Group;
             let held = image.config(scope, &name).cloned().unwrap_or_default();
-            let changes = alteration.changes(&held);
-            let values = change::group(image.values(), &held, &changes)?;
+            let values = check(image.values(), &held, &alteration.changes(&held))?;
             if values == held {
                 return Ok((Vec::new(), ()));
             }

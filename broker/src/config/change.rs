@@ -1,6 +1,6 @@
 //! Changes of a configuration that is kept as overrides (KIP-339), checked before they are stored.
 
-use super::key::{self, Kind};
+use super::key::{self, Key, Kind};
 use super::topic::{self, Overrides};
 use super::values::Values;
 
@@ -71,15 +71,14 @@ pub fn topic(
     overrides: &Overrides,
     changes: &[KeyChange],
 ) -> Result<Overrides, ChangeError> {
-    let mut after = overrides.clone();
-    for (name, change) in changes {
+    let known = |name: &str| {
         let key = key::topic_key(name);
-        let default = || key.and_then(|key| topic::default_value(values, key));
-        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
-        if let (Some(value), false) = (after.get(name), *change == Change::Delete) {
-            topic::check_override(name, value).map_err(ChangeError::InvalidConfig)?;
-        }
-    }
+        Known { key, default: key.and_then(|key| topic::default_value(values, key)) }
+    };
+    let check = |name: &str, value: &str, _: Option<&'static Key>| {
+        topic::check_override(name, value).map_err(ChangeError::InvalidConfig)
+    };
+    let after = changed(overrides, changes, known, check)?;
     topic::check_together(values, &after).map_err(ChangeError::InvalidConfig)?;
     Ok(after)
 }
@@ -111,17 +110,16 @@ pub fn group(
     overrides: &Overrides,
     changes: &[KeyChange],
 ) -> Result<Overrides, ChangeError> {
-    let mut after = overrides.clone();
-    for (name, change) in changes {
+    let known = |name: &str| {
         let key = key::group_key(name);
-        let default = || key.and_then(|key| topic::default_value(values, key));
-        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
-        let (Some(value), false) = (after.get(name), *change == Change::Delete) else { continue };
-        let Some(key) = key else {
-            return Err(ChangeError::InvalidConfig(format!("Unknown group config name: {name}")));
-        };
-        key.check_named(value).map_err(ChangeError::InvalidConfig)?;
-    }
+        Known { key, default: key.and_then(|key| topic::default_value(values, key)) }
+    };
+    let check = |name: &str, value: &str, key: Option<&'static Key>| {
+        let unknown = || format!("Unknown group config name: {name}");
+        let checked = key.ok_or_else(unknown).and_then(|key| key.check_named(value));
+        checked.map_err(ChangeError::InvalidConfig)
+    };
+    let after = changed(overrides, changes, known, check)?;
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<i64>().ok());
     for (name, min, max) in GROUP_BOUNDS {
         let Some(value) = number(after.get(name).map(String::as_str)) else { continue };
@@ -158,12 +156,11 @@ pub fn broker(
             fixed.join(", ")
         )));
     }
-    let mut after = overrides.clone();
-    for (name, change) in changes {
-        let key = key::broker_key(name);
-        let default = || values.text(name).map(str::to_owned);
-        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
-        let (Some(value), false) = (after.get(name), *change == Change::Delete) else { continue };
+    let known = |name: &str| Known {
+        key: key::broker_key(name),
+        default: values.text(name).map(str::to_owned),
+    };
+    changed(overrides, changes, known, |name, value, key| {
         let Some(key) = key else {
             return Err(ChangeError::InvalidConfig(format!("Unknown broker config name: {name}")));
         };
@@ -173,7 +170,31 @@ pub fn broker(
             } else {
                 ChangeError::InvalidConfig(text)
             }
-        })?;
+        })
+    })
+}
+
+/// What is known of a key that is to be changed.
+struct Known {
+    key: Option<&'static Key>,
+    /// Its value where the resource sets none.
+    default: Option<String>,
+}
+
+/// `overrides` after `changes`, each new value checked.
+fn changed(
+    overrides: &Overrides,
+    changes: &[KeyChange],
+    known: impl Fn(&str) -> Known,
+    check: impl Fn(&str, &str, Option<&'static Key>) -> Result<(), ChangeError>,
+) -> Result<Overrides, ChangeError> {
+    let mut after = overrides.clone();
+    for (name, change) in changes {
+        let Known { key, default } = known(name);
+        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
+        if let (Some(value), false) = (after.get(name), *change == Change::Delete) {
+            check(name, value, key)?;
+        }
     }
     Ok(after)
 }
@@ -183,7 +204,7 @@ fn apply(
     name: &str,
     change: &Change,
     kind: Option<Kind>,
-    default: impl FnOnce() -> Option<String>,
+    default: Option<String>,
 ) -> Result<(), ChangeError> {
     let (word, parts) = match change {
         Change::Set(value) => {
@@ -202,7 +223,7 @@ fn apply(
             "Can't {word} to key {name} because its type is not LIST."
         )));
     }
-    let held = overrides.get(name).cloned().or_else(default).unwrap_or_default();
+    let held = overrides.get(name).cloned().or(default).unwrap_or_default();
     let mut list = key::list(&held);
     for part in key::list(parts) {
         match change {

@@ -42,7 +42,7 @@ fn lists_grow_and_shrink_from_what_is_held_or_else_the_default() {
     let check = |held: Option<&str>, change, wanted: &str| {
         let mut after = Overrides::new();
         after.extend(held.map(|held| ("l".to_owned(), held.to_owned())));
-        let default = || Some("a,b".to_owned());
+        let default = Some("a,b".to_owned());
         assert_eq!(apply(&mut after, "l", &change, Some(Kind::List), default), Ok(()));
         assert_eq!(after.get("l").map(String::as_str), Some(wanted));
     };
