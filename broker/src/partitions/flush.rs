@@ -20,7 +20,8 @@ pub(super) struct Flushing {
     asked: Option<i64>,
     /// The end of what somebody waits for to be on disk.
     wanted: i64,
-    /// When the timer sends [`super::task::Command::FlushDue`], on the wall clock.
+    /// When the timer sends [`super::task::Command::FlushDue`], on the steady clock: records that wait
+    /// for it are on disk in time though the wall clock was set back.
     due_ms: Option<i64>,
     /// Whether a flush that could not be made is to be tried again by then, and not before.
     paused: bool,
@@ -28,12 +29,7 @@ pub(super) struct Flushing {
 
 impl Owner {
     /// Has what is not on disk synced now, or by the time that the topic or `flush` sets.
-    pub(super) fn flush_as_needed(
-        &mut self,
-        partition: &Arc<Partition>,
-        flush: Flush,
-        now_ms: i64,
-    ) {
+    pub(super) fn flush_as_needed(&mut self, partition: &Arc<Partition>, flush: Flush) {
         let log_end_offset = self.log.log_end_offset();
         let unsynced = log_end_offset.saturating_sub(self.log.recovery_point());
         if unsynced <= 0 {
@@ -48,15 +44,16 @@ impl Owner {
         if within == 0 || unsynced >= config.flush_messages {
             self.want_flush(partition, log_end_offset);
         } else if within != i64::MAX {
-            self.schedule_flush(partition, now_ms.saturating_add(within));
+            self.schedule_flush(partition, within);
         }
         if self.log.has_unsynced_segments() {
             self.flush_next(partition);
         }
     }
 
-    /// Has the timer come at `due_ms`, unless it comes earlier anyway.
-    fn schedule_flush(&mut self, partition: &Arc<Partition>, due_ms: i64) {
+    /// Has the timer come in `within_ms`, unless it comes earlier anyway.
+    fn schedule_flush(&mut self, partition: &Arc<Partition>, within_ms: i64) {
+        let due_ms = clock::tick_ms().saturating_add(within_ms);
         let before = self.flushing.due_ms;
         if before.is_none_or(|before| due_ms < before) {
             self.flushing.due_ms = Some(due_ms);
@@ -110,7 +107,7 @@ impl Owner {
     fn flush_again_soon(&mut self, partition: &Arc<Partition>) {
         const PAUSE_MS: i64 = 100;
         self.flushing.paused = true;
-        self.schedule_flush(partition, clock::now_ms().saturating_add(PAUSE_MS));
+        self.schedule_flush(partition, PAUSE_MS);
     }
 
     /// The flusher is done with `point`.

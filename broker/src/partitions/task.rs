@@ -316,7 +316,7 @@ impl Owner {
             self.keep_or_refuse(partition, result, part, epoch, now_ms);
         }
         self.advance(partition);
-        self.flush_as_needed(partition, flush, now_ms);
+        self.flush_as_needed(partition, flush);
     }
 
     /// Gives each append of a written batch its own offsets, and its place among the pending.

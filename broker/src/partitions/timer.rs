@@ -14,13 +14,13 @@ use crate::clock;
 /// One timer for all partitions; each is in it at most once.
 #[derive(Debug, Default)]
 pub struct Timer {
-    /// By the wall clock, then by the partition's place in memory.
+    /// By the steady clock, then by the partition's place in memory.
     due: Mutex<BTreeMap<(i64, usize), Arc<Partition>>>,
     sooner: Notify,
 }
 
 impl Timer {
-    /// Sends `FlushDue` to `partition` at `at_ms` of the wall clock instead of at `before`.
+    /// Sends `FlushDue` to `partition` at `at_ms` of the steady clock instead of at `before`.
     pub(super) fn schedule(&self, before: Option<i64>, at_ms: i64, partition: Arc<Partition>) {
         let place = Arc::as_ptr(&partition).addr();
         let mut due = self.due.lock();
@@ -51,14 +51,13 @@ impl Timer {
 
     /// Wakes who is due; returns the time until the next one is.
     fn fire(&self) -> Option<u64> {
-        let now_ms = clock::now_ms();
+        let now_ms = clock::tick_ms();
         loop {
             let mut due = self.due.lock();
             let ((at_ms, _), _) = due.first_key_value()?;
             let wait_ms = at_ms.saturating_sub(now_ms);
             if wait_ms > 0 {
-                // The wall clock may jump: look again once a second at the latest.
-                return Some(wait_ms.unsigned_abs().min(1000));
+                return Some(wait_ms.unsigned_abs());
             }
             let fired = due.pop_first();
             drop(due);

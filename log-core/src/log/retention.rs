@@ -77,11 +77,14 @@ impl Log {
     }
 
     /// Removes files that were dropped `file.delete.delay.ms` ago or earlier; returns how many.
-    /// One that cannot be removed is tried again at the next call.
+    /// One that cannot be removed is tried again at the next call. None waits longer than that delay
+    /// from now on, should the clock have been set back.
     pub fn remove_deleted(&mut self, now_ms: i64) -> usize {
         let mut removed = 0;
         let disk = &self.disk;
+        let latest_ms = now_ms.saturating_add(self.config.file_delete_delay_ms);
         self.deletions.retain_mut(|deletion| {
+            deletion.due_ms = deletion.due_ms.min(latest_ms);
             if deletion.due_ms > now_ms {
                 return true;
             }

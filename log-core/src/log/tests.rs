@@ -18,6 +18,7 @@ use crate::testing::mem_disk::MemDisk;
 
 mod append;
 mod append_time;
+mod clock;
 mod compaction;
 mod crash;
 mod damage;
