@@ -28,6 +28,7 @@ use crate::processors::{
 use crate::remoting::{EncodeError, RemotingCommand, SegmentedOut};
 use crate::response_code::ResponseCode;
 use crate::session::{Door, Outbox, Session, Sessions};
+use crate::sql92::Selectors;
 
 /// A boxed future that another thread may poll.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -97,6 +98,8 @@ pub(crate) struct Shared<B> {
     pub(crate) unique_keys: UniqueKeys,
     pub(crate) unseeable: Unseeable,
     pub(crate) started_ms: i64,
+    /// SQL92 expressions of late.
+    pub(crate) selectors: Selectors,
     /// What the console has said of refused requests.
     pub(crate) complaints: Complaints,
     /// Turns of queries by key.
@@ -137,6 +140,7 @@ impl<B: Backend> Dispatcher<B> {
             unique_keys: UniqueKeys::default(),
             unseeable: Unseeable::default(),
             started_ms,
+            selectors: Selectors::default(),
             complaints: Complaints::default(),
             queries: Semaphore::new(QUERIES_MAX),
             next_queue: AtomicU32::new(0),

@@ -63,6 +63,7 @@ pub(crate) fn config() -> NodeConfig {
         default_topic_queues: 8,
         message_bytes_max: 4 * 1024 * 1024,
         long_polling: true,
+        property_filter: true,
         short_polling_ms: 1000,
         transfer_bytes_max: 256 * 1024,
         transfer_records_max: 32,

@@ -1,12 +1,17 @@
-//! Rows of the golden files in `tests/golden/remoting`, which real RocketMQ classes wrote.
+//! The golden files in `tests/golden`, which real RocketMQ classes wrote.
 
 use std::path::PathBuf;
 
-/// The tab-separated rows of a file, such as `5.5.0/frames.tsv`.
-pub(crate) fn rows(file: &str) -> Vec<Vec<String>> {
+/// A file, such as `sql92/verdicts.tsv`.
+pub(crate) fn golden_text(file: &str) -> String {
     let path: PathBuf =
-        [env!("CARGO_MANIFEST_DIR"), "..", "tests", "golden", "remoting", file].iter().collect();
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        [env!("CARGO_MANIFEST_DIR"), "..", "tests", "golden", file].iter().collect();
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// The tab-separated rows of a file of `remoting`, such as `5.5.0/frames.tsv`.
+pub(crate) fn rows(file: &str) -> Vec<Vec<String>> {
+    let text = golden_text(&format!("remoting/{file}"));
     let rows: Vec<Vec<String>> =
         text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
     assert!(!rows.is_empty(), "{file} is empty");

@@ -26,6 +26,7 @@ mod holds;
 mod namesrv;
 pub mod processors;
 pub mod session;
+pub mod sql92;
 
 #[cfg(test)]
 mod fake;

@@ -45,6 +45,18 @@ pub const JSON_DEPTH_MAX: usize = 64;
 /// Values in a JSON body, keys included; one costs about fifty bytes of memory.
 pub const JSON_VALUES_MAX: usize = 200_000;
 
+/// An SQL92 expression, in bytes.
+pub const SQL_BYTES_MAX: usize = 64 * 1024;
+
+/// Nesting of an SQL92 expression; beyond it the expression is refused rather than the stack risked.
+pub const SQL_DEPTH_MAX: usize = 128;
+
+/// SQL92 expressions that are kept compiled. Source: SelectorParser.
+pub const SELECTORS_MAX: usize = 100;
+
+/// Records that one read of a pull with an SQL92 expression looks at, of which few may match.
+pub const SQL_READ_RECORDS: usize = 1024;
+
 /// From this size on, a piece is handed to the socket as it is instead of being copied into the
 /// answer's own buffer.
 pub const SHARED_SEGMENT_BYTES_MIN: usize = 4096;

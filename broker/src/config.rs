@@ -127,6 +127,8 @@ pub struct RocketmqConfig {
     pub max_message_size: i32,
     /// Whether a pull at the end waits.
     pub long_polling: bool,
+    /// `enablePropertyFilter`.
+    pub property_filter: bool,
     /// Percent of memory up to which a partition counts as "in memory" for the first offset.
     pub access_message_in_memory_max_ratio: i32,
     /// Bytes of one pull's answer.
@@ -437,6 +439,7 @@ fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         sync_flush_timeout_ms: values.parse("rocketmq.syncFlushTimeout")?,
         max_message_size: values.parse("rocketmq.maxMessageSize")?,
         long_polling: values.parse("rocketmq.longPollingEnable")?,
+        property_filter: values.parse("rocketmq.enablePropertyFilter")?,
         access_message_in_memory_max_ratio: values
             .parse("rocketmq.accessMessageInMemoryMaxRatio")?,
         max_transfer_bytes: values.parse("rocketmq.maxTransferBytesOnMessageInMemory")?,

@@ -227,7 +227,25 @@ fn tags_of_records_written_by_kafka_filter_for_every_rocketmq_client() {
         // The position passes what the filter left out.
         tools_agree(node, &group, topic, &Progress::from([(0, [3, 3, 0]), (1, [2, 2, 0])]));
         driver.call("leave name=m").expect("the member leaves");
+        by_sql(&mut driver, node, topic, number);
     }
+}
+
+/// RCO-19, RFI-03 to RFI-10: a member by SQL92, and one whose expression is refused before it starts.
+fn by_sql(driver: &mut Driver, node: &Node, topic: &str, number: usize) {
+    // Groups of their own: a client that is refused goes on as a member.
+    let mut join = |member: &str, sql: &str| {
+        let group = format!("{member}_{number}");
+        driver.call(&format!("join name={member} group={group} topic={topic} sql={}", hex(sql)))
+    };
+    let refused = join("refused", "TAGS > 'red'").expect_err("texts have no order");
+    assert!(format!("{refused:#}").contains("Invalid MessageSelector"), "{refused:#}");
+    join("sql", "TAGS IN ('blue', 'grün') OR NOT TAGS = 'red' AND price IS NULL")
+        .expect("a member");
+    await_values(driver, "sql", &["b", "c", "e"]);
+    let group = format!("sql_{number}");
+    tools_agree(node, &group, topic, &Progress::from([(0, [3, 3, 0]), (1, [2, 2, 0])]));
+    driver.call("leave name=sql").expect("the member leaves");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct NodeConfig {
     pub message_bytes_max: usize,
     /// `longPollingEnable`.
     pub long_polling: bool,
+    /// `enablePropertyFilter`: SQL92 filters.
+    pub property_filter: bool,
     /// `shortPollingTimeMills`: how long a pull is held when long polling is off.
     pub short_polling_ms: u64,
     /// `maxTransferBytesOnMessageInMemory`.

@@ -1,8 +1,7 @@
 //! CHECK_CLIENT_CONFIG: code 46. A client asks before it starts whether its expression will do.
-//! Leaves out: SQL92, refused as by a broker without `enablePropertyFilter`.
 //! Source: ClientManageProcessor.checkClientConfig.
 
-use super::filter::{self, TAG};
+use super::filter;
 use super::{Call, Outcome, Refusal};
 use crate::backend::Backend;
 use crate::bodies::CheckClientRequestBody;
@@ -14,10 +13,8 @@ pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
     }
     let body = CheckClientRequestBody::decode(&call.request.body)
         .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
-    match body.subscription_data {
-        Some(data) if data.expression_type != TAG => {
-            Err(filter::unsupported(&data.expression_type))
-        }
-        _ => Ok(call.reply.ok()),
+    if let Some(data) = body.subscription_data {
+        filter::check(&data.sub_string, &data.expression_type, &call.shared)?;
     }
+    Ok(call.reply.ok())
 }

@@ -1,8 +1,8 @@
 //! PULL_MESSAGE and LITE_PULL_MESSAGE: codes 11 and 361. Messages of one queue from an offset on,
-//! filtered by tag; nothing there yet: held for the time the client asks, until something comes.
+//! filtered by tag or by SQL92; nothing there yet: held for the time the client asks, until something comes.
 //!
 //! ```text
-//! admit ── refused                        1 13 16 17 24 25 26 29
+//! admit ── refused                        1 13 16 17 23 24 25 26 27 29
 //!   │ look ── found                       0
 //!   │      ── scanned, nothing matched    20, nextBeginOffset beyond it
 //!   │      ── offset outside              21, nextBeginOffset inside
@@ -15,7 +15,7 @@
 //! A pull whose subscription is newer than the heartbeat's is served unfiltered (the client filters
 //! by text anyway), where the original answers 25 until the next heartbeat. `maxMsgBytes` is not
 //! looked at, as in the original; its own bounds hold (32 messages, 256 KiB).
-//! Leaves out: SQL92, cold data flow control, server-side offset resets, `suggestWhichBrokerId`.
+//! Leaves out: cold data flow control, server-side offset resets, `suggestWhichBrokerId`.
 //! Source: PullMessageProcessor, DefaultMessageStore.getMessage, PullRequestHoldService.
 
 mod admit;

@@ -280,6 +280,8 @@ async fn answers_are_the_real_brokers() {
     let backend = FakeBackend::new();
     backend.configure(|config| {
         config.broker_address = "127.0.0.1:20911".parse().expect("an address");
+        // As it is unless somebody sets it.
+        config.property_filter = false;
     });
     let broker = Client::new(backend.clone());
     let name_server = broker.at(Door::NameServer);

@@ -336,7 +336,13 @@ pub const ROWS: &[Row] = &[
         "by the Java hash of the tag; two tags of one hash are told apart by the client",
         "",
     ),
-    concept("SQL92 filter", "", "", "refused until it is there; never taken for *", ""),
+    concept(
+        "SQL92 filter at the broker",
+        "",
+        "Kafka consumers get every record",
+        "over all that a message shows as properties, a Kafka producer's headers and key too",
+        "what cannot be read is refused, and never taken for *",
+    ),
     concept(
         "search by time",
         "ListOffsets by time",

@@ -13,7 +13,7 @@ use duolog_log_core::record::{Header, Headers, Record};
 use super::origin::{ORIGIN_HEADER, Origin};
 use super::properties::{
     ENCODING_SUFFIX, HEADERS_TRUNCATED, HEX_NAME_PREFIX, KEY_ENCODING, KEYS, NAME_END,
-    NULL_HEADERS, NameKind, TAGS, TOMBSTONE, VALUE_END, is_text, name_kind,
+    NULL_HEADERS, NameKind, Properties, TAGS, TOMBSTONE, VALUE_END, is_text, name_kind,
 };
 use super::queue::{AddressError, PseudoAddress};
 use crate::limits::{HEADERS_SEEN_MAX, PROPERTIES_BYTES_MAX};
@@ -63,6 +63,21 @@ pub struct Scratch {
     properties: Vec<u8>,
 }
 
+impl Scratch {
+    fn fill(&mut self, record: &Record<'_>, origin: Option<Origin>, door: Door) {
+        self.properties.clear();
+        let writer = Writer { is_rocketmq: origin.is_some(), door };
+        properties_into(record, writer, &mut self.properties);
+    }
+}
+
+/// The properties of the message that a record is seen as.
+pub fn properties<'a>(record: &Record<'_>, door: Door, scratch: &'a mut Scratch) -> Properties<'a> {
+    scratch.fill(record, origin(record.headers), door);
+    // What is written there is text.
+    Properties(std::str::from_utf8(&scratch.properties).unwrap_or_default())
+}
+
 const NO_HOST: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Appends a record as a message; returns the message's size.
@@ -80,9 +95,7 @@ pub fn encode(
 ) -> Result<usize, ViewError> {
     let physical = PseudoAddress::new(place.partition_number, record.offset)?.physical();
     let origin = origin(record.headers);
-    scratch.properties.clear();
-    let writer = Writer { is_rocketmq: origin.is_some(), door: place.door };
-    properties_into(record, writer, &mut scratch.properties);
+    scratch.fill(record, origin, place.door);
     let message = Message {
         topic: place.topic,
         queue_id: place.queue_id,

@@ -23,6 +23,7 @@ pub(super) fn of(node: &Node, broker_address: SocketAddr) -> NodeConfig {
         default_topic_queues: config.default_topic_queue_nums,
         message_bytes_max: size(config.max_message_size),
         long_polling: config.long_polling,
+        property_filter: config.property_filter,
         short_polling_ms: 1000,
         transfer_bytes_max: size(config.max_transfer_bytes),
         transfer_records_max: size(config.max_transfer_count),

@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.PullResult;
 import org.apache.rocketmq.client.consumer.PullStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyContext;
@@ -289,8 +290,8 @@ final class RocketmqDriver {
   }
 
   /**
-   * join name= group= topic= [tags=*] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come as
-   * events.
+   * join name= group= topic= [tags=*|sql=HEX] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come
+   * as events.
    */
   private void join(Wire.Args args) throws Exception {
     String name = args.need("name");
@@ -304,7 +305,12 @@ final class RocketmqDriver {
     consumer.setHeartbeatBrokerInterval(args.number("heartbeat", 1_000));
     consumer.setPollNameServerInterval(args.number("route", 1_000));
     consumer.setPersistConsumerOffsetInterval(args.number("persist", 500));
-    consumer.subscribe(args.need("topic"), args.or("tags", "*"));
+    String sql = args.or("sql", "");
+    if (sql.isEmpty()) {
+      consumer.subscribe(args.need("topic"), args.or("tags", "*"));
+    } else {
+      consumer.subscribe(args.need("topic"), MessageSelector.bySql(Wire.text(sql)));
+    }
     consumer.registerMessageListener(new MessageListenerConcurrently() {
       @Override
       public ConsumeConcurrentlyStatus consumeMessage(

@@ -64,7 +64,7 @@ pub(super) async fn admit<B: Backend>(
     }
     let filter = if pull.has(FLAG_SUBSCRIPTION) {
         let expression = header.subscription.unwrap_or_default();
-        Filter::parse(expression, header.expression_type.unwrap_or(TAG))?
+        Filter::parse(expression, header.expression_type.unwrap_or(TAG), shared)?
     } else {
         registered_filter(shared, pull, &group_config)?
     };
@@ -106,7 +106,7 @@ pub(super) fn registered_filter<B: Backend>(
         return Err(not_subscribed(format!("the consumer's subscription not exist{SEE_FAQ}")));
     };
     if subscription.version >= pull.subscription_version {
-        return Filter::of(subscription);
+        return Filter::of(subscription, shared);
     }
     if subscription.expression_type == TAG {
         return Ok(Filter::All);

@@ -10,7 +10,7 @@ use super::Pull;
 use super::admit::Target;
 use crate::backend::{Backend, BackendError, PartitionView, ReadAnswer, ReadRequest, SharedBatch};
 use crate::dispatch::Shared;
-use crate::limits::{PULL_READS_MAX, UNSEEABLE_MAX};
+use crate::limits::{PULL_READS_MAX, SQL_READ_RECORDS, UNSEEABLE_MAX};
 use crate::processors::Refusal;
 use crate::processors::filter::Filter;
 use crate::remoting::SegmentedOut;
@@ -150,7 +150,10 @@ pub(super) async fn look<B: Backend>(
             partition: pull.queue_id,
             offset: position,
             bytes_max: config.transfer_bytes_max,
-            records_max: pull.messages_max.min(config.transfer_records_max),
+            records_max: match target.filter {
+                Filter::Sql(_) => SQL_READ_RECORDS,
+                Filter::All | Filter::Tags(_) => pull.messages_max.min(config.transfer_records_max),
+            },
             tags: target.filter.hashes(),
         });
         let answer = match read.await {
@@ -250,6 +253,15 @@ impl<'a> Page<'a> {
             Filter::Tags(hashes) => {
                 for (record, hash) in batch.tagged_from(from) {
                     if hashes.contains(&hash) && !self.push(&record, batch)? {
+                        return Ok(Some(record.offset));
+                    }
+                }
+            }
+            Filter::Sql(selector) => {
+                for record in batch.decoded().iter_from(from) {
+                    let properties =
+                        message::properties(&record, self.place.door, &mut self.scratch);
+                    if selector.matches(properties) && !self.push(&record, batch)? {
                         return Ok(Some(record.offset));
                     }
                 }

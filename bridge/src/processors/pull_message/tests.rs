@@ -2,6 +2,8 @@ mod held;
 
 use std::time::Duration;
 
+use duolog_log_core::record::{Header, NewRecord};
+
 use super::*;
 use crate::backend::{Subscription, SubscriptionGroup};
 use crate::dispatch::BoxFuture;
@@ -188,7 +190,7 @@ async fn what_is_asked_for_must_be_there_and_allowed() {
     backend.put_subscription_group(off).await.expect("stored");
     let client = Client::new(backend.clone());
     let faq = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.";
-    let sql = "The broker does not support consumer to filter message by SQL92";
+    let jms = "The broker does not support consumer to filter message by JMS";
     for (changes, code, remark, forbidden) in [
         (
             &[("topic", "nowhere")][..],
@@ -231,7 +233,7 @@ async fn what_is_asked_for_must_be_there_and_allowed() {
             Some("2"),
         ),
         (&[("subscription", "||")], 23, "parse the consumer's subscription failed".into(), None),
-        (&[("expressionType", "SQL92")], 1, sql.into(), None),
+        (&[("expressionType", "JMS")], 1, jms.into(), None),
         (
             &[("sysFlag", BY_HEARTBEAT)],
             24,
@@ -328,15 +330,53 @@ async fn the_heartbeats_subscription_filters() {
 
 /// Pitfall 16, case B91: SQL92 is never taken for "everything".
 #[tokio::test]
-async fn an_sql_subscription_is_refused() {
+async fn an_sql_subscription_that_is_not_known_gives_nothing() {
     let backend = backend();
     let client = Client::new(backend.clone());
-    backend.register("g", subscription("a > 1", "SQL92", 5)).await;
-    let sql = "The broker does not support consumer to filter message by SQL92";
+    let by_heartbeat = |version| [("sysFlag", BY_HEARTBEAT), ("subVersion", version)];
+    assert_eq!(pull(&client, &by_heartbeat("5")).await.code, 24, "nobody has registered");
+    backend.register("g", subscription("TAGS = 'A'", "SQL92", 5)).await;
+    let expected = (0, "FOUND", "18", vec![5, 7, 9, 11, 13]);
+    assert_eq!(seen(&pull(&client, &by_heartbeat("5")).await), expected);
     let latest = "the consumer's subscription not latest";
-    for (version, code, remark) in [("5", 1, sql), ("6", 25, latest)] {
-        let answer = pull(&client, &[("sysFlag", BY_HEARTBEAT), ("subVersion", version)]).await;
+    backend.register("g", subscription("a >", "SQL92", 7)).await;
+    let wrong = "The broker's consumer filter data is not exist!Your expression may be wrong! \
+                 a value was expected at 3";
+    for (version, code, remark) in [("8", 25, latest), ("7", 27, wrong)] {
+        let answer = pull(&client, &by_heartbeat(version)).await;
         assert_eq!((answer.code, answer.remark.as_deref()), (code, Some(remark)));
+    }
+}
+
+/// RFI-03: a Kafka producer's headers and key are properties like others; what is passed over is passed for good.
+#[tokio::test]
+async fn sql_filters_by_what_a_message_shows() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    let record = |key: &[u8], headers: &[(&str, &str)]| {
+        let headers: Vec<Header<'_>> = headers
+            .iter()
+            .map(|(key, value)| Header { key: key.as_bytes(), value: Some(value.as_bytes()) })
+            .collect();
+        let record = NewRecord { key: Some(key), headers: &headers, ..NewRecord::default() };
+        (1, fake::payload(&NewRecord { value: Some(b"v"), ..record }))
+    };
+    for number in 0..100 {
+        let records = vec![
+            record(b"k1", &[("price", &number.to_string()), ("colour", "red")]),
+            record(b"k2", &[("price", "cheap"), ("DELAY", "3")]),
+        ];
+        backend.write("t1", 2, records);
+    }
+    let client = Client::new(backend);
+    for (sql, expected) in [
+        ("price >= 98", (0, "FOUND", "200", vec![196, 198])),
+        ("KEYS = 'k2' AND price = 'cheap'", (0, "FOUND", "65", (1..64).step_by(2).collect())),
+        ("colour IS NOT NULL AND price BETWEEN 0 AND 1", (0, "FOUND", "200", vec![0, 2])),
+        ("DELAY = 3", (20, "NO_MATCHED_MESSAGE", "200", vec![])),
+    ] {
+        let changes = [("subscription", sql), ("expressionType", "SQL92"), ("queueOffset", "0")];
+        assert_eq!(seen(&pull(&client, &changes).await), expected, "{sql}");
     }
 }
 

@@ -126,6 +126,16 @@ async fn rocketmqs_pulls_obey_their_settings() {
     assert_eq!(rocketmq.pull("t", 0).await.0, 26, "there is no such group");
     node.stop().await;
 
+    // CHECK_CLIENT_CONFIG of an SQL92 subscription.
+    let body = br#"{"clientId":"c","group":"g","subscriptionData":{"topic":"t","subString":"a > 1","expressionType":"SQL92"}}"#;
+    for (setting, code) in
+        [("rocketmq.enablePropertyFilter=true", 0), ("rocketmq.enablePropertyFilter=false", 1)]
+    {
+        let node = TestNode::start(&[setting]).await;
+        assert_eq!(RocketMq::of(&node).ask(46, &[], body).await.code, code, "{setting}");
+        node.stop().await;
+    }
+
     // Without long polling a pull at the end waits a second and not the minute that it asks for.
     let node = TestNode::start(&["rocketmq.longPollingEnable=false"]).await;
     let rocketmq = RocketMq::of(&node);

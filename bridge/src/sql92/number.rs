@@ -1,0 +1,54 @@
+//! Numbers in texts, as Java reads them.
+
+/// `Double.valueOf`, without hexadecimal; `None` where it throws.
+pub(super) fn java_double(text: &str) -> Option<f64> {
+    // Java's trim: whatever is not beyond the space.
+    let text = text.trim_matches(|char| char <= ' ');
+    let (is_negative, bare) = match text.strip_prefix(['+', '-']) {
+        Some(bare) => (text.starts_with('-'), bare),
+        None => (false, text),
+    };
+    let positive = match bare {
+        // It has no sign.
+        "NaN" => return Some(f64::NAN),
+        "Infinity" => f64::INFINITY,
+        _ => {
+            let digits = bare.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(bare);
+            // Rust would take its own names for NaN and infinity, and another sign.
+            if !digits.starts_with(|char: char| char.is_ascii_digit() || char == '.') {
+                return None;
+            }
+            digits.parse::<f64>().ok()?
+        }
+    };
+    Some(if is_negative { -positive } else { positive })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_double;
+
+    #[test]
+    fn doubles_are_read_as_java_reads_them() {
+        let read = [
+            ("5", 5.0),
+            (" -5.5\t", -5.5),
+            ("+.5e1", 5.0),
+            ("5.", 5.0),
+            ("5d", 5.0),
+            ("5.F", 5.0),
+            ("Infinity", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+            ("1e400", f64::INFINITY),
+        ];
+        for (text, expected) in read {
+            assert_eq!(java_double(text), Some(expected), "{text}");
+        }
+        assert!(java_double("-NaN").is_some_and(|nan| nan.is_nan() && nan.is_sign_positive()));
+        for text in
+            ["", " ", "+", "--5", "nan", "inf", "infinity", "5x", "5e", "d", ".", "1_0", "5 5"]
+        {
+            assert_eq!(java_double(text), None, "{text}");
+        }
+    }
+}
