@@ -93,7 +93,7 @@ fn a_leader_may_change_at_every_step() {
 }
 
 /// What a seed once found, mended since. A change to what runs draw makes them other runs; they stay all the same.
-const SEEDS_THAT_FOUND_SOMETHING: [(u64, &str); 15] = [
+const SEEDS_THAT_FOUND_SOMETHING: [(u64, &str); 16] = [
     (2, "records below the leader's start that nobody committed answered a repeated send"),
     (13, "a roll that fails half way leaves a segment that hides synced records at the next start"),
     (14, "a truncation that fails half way leaves later segments behind a gap"),
@@ -120,6 +120,7 @@ const SEEDS_THAT_FOUND_SOMETHING: [(u64, &str); 15] = [
         53390,
         "records that a crash brought back were there without their epochs, and hid a divergence",
     ),
+    (78696, "a growth sent again named the run of a member that had restarted with less since"),
     (
         68332,
         "the checker, not the replicas: a leader elected uncleanly began after its replicas had changed",

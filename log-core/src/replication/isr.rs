@@ -5,17 +5,18 @@
 //!                      Proposed ──refused──▶ Proposed (the committed set itself, to get a newer version)
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::NodeId;
+use crate::ids::{BrokerEpoch, NodeId};
 
 /// The ISR of a partition that this node leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsrState {
     committed: BTreeSet<NodeId>,
     partition_epoch: i32,
-    /// The newest proposal on this version.
-    proposed: Option<BTreeSet<NodeId>>,
+    /// The newest proposal on this version, each member with the run of its process that was in sync then. What a
+    /// later run has is another matter, also when the proposal is sent again (KIP-903).
+    proposed: Option<BTreeMap<NodeId, BrokerEpoch>>,
     /// Whoever is in any proposal on this version. A proposal that was refused once may still be on its way a second
     /// time and be written then; only a newer version rules that out.
     perhaps: BTreeSet<NodeId>,
@@ -59,13 +60,13 @@ impl IsrState {
 
     /// The change under way.
     #[must_use]
-    pub const fn proposed(&self) -> Option<&BTreeSet<NodeId>> {
+    pub const fn proposed(&self) -> Option<&BTreeMap<NodeId, BrokerEpoch>> {
         self.proposed.as_ref()
     }
 
     /// Notes `isr` as the change under way.
-    pub fn propose(&mut self, isr: BTreeSet<NodeId>) {
-        self.perhaps.extend(isr.iter().copied());
+    pub fn propose(&mut self, isr: BTreeMap<NodeId, BrokerEpoch>) {
+        self.perhaps.extend(isr.keys().copied());
         self.proposed = Some(isr);
     }
 

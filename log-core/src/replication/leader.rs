@@ -285,7 +285,7 @@ impl Partition {
             leader: self.local,
             leader_epoch: self.leader_epoch,
             partition_epoch: leading.isr.partition_epoch(),
-            isr: leading.broker_epochs(leading.isr.proposed()?),
+            isr: leading.isr.proposed()?.clone(),
         })
     }
 
@@ -366,6 +366,7 @@ impl Partition {
 
     fn propose(&mut self, isr: BTreeSet<NodeId>) {
         let State::Leader(leading) = &mut self.state else { return };
+        let isr = leading.broker_epochs(&isr);
         leading.isr.propose(isr);
         if let Some(proposal) = self.pending_proposal() {
             self.effects.push(Effect::ProposeIsr(proposal));

@@ -324,6 +324,10 @@ fn a_proposal_names_the_run_of_who_joins() {
     fetch(&mut two, 2, 0, 1);
     let pending = two.pending_proposal().unwrap();
     assert_eq!(pending.isr[&NodeId(2)], BrokerEpoch(1));
+    // Its next run has less, and has not been proposed.
+    let next_run = FetchQuestion { broker_epoch: BrokerEpoch(2), ..question(2, 0) };
+    two.answer_fetch(&next_run, &LeaderEpochs::default(), 2).unwrap();
+    assert_eq!(two.pending_proposal().unwrap(), pending);
     assert_eq!((pending.leader_epoch, pending.partition_epoch), (LeaderEpoch(1), 0));
     two.isr_committed(LeaderEpoch(1), &nodes(&[1, 2]), 1);
     assert_eq!(two.pending_proposal(), None);
