@@ -111,12 +111,14 @@ impl Selector {
     }
 }
 
+type Compiled = Result<Arc<Selector>, SqlError>;
+
 /// The last expressions, compiled once; those that are refused, too. Source: SelectorParser.PARSE_CACHE.
 #[derive(Debug, Default)]
-pub(crate) struct Selectors(Mutex<HashMap<Box<str>, Result<Arc<Selector>, SqlError>>>);
+pub(crate) struct Selectors(Mutex<HashMap<Box<str>, Compiled>>);
 
 impl Selectors {
-    pub(crate) fn compile(&self, text: &str) -> Result<Arc<Selector>, SqlError> {
+    pub(crate) fn compile(&self, text: &str) -> Compiled {
         if let Some(known) = self.0.lock().get(text) {
             return known.clone();
         }
