@@ -25,7 +25,7 @@ struct ApiVersions;
 fn run(context: Context, body: Bytes) -> Running {
     Box::pin(async move {
         let (version, response) = if ApiVersions::VERSIONS.contains(&context.version) {
-            let request = ApiVersionsRequest::from_body(&body, context.version)?;
+            let request = ApiVersionsRequest::from_client(&body, context.version)?;
             (context.version, ApiVersions::handle(&context, request).await)
         } else {
             (0, unsupported_version())

@@ -247,7 +247,7 @@ impl std::fmt::Debug for Api {
 
 fn run<H: Handler>(context: Context, body: Bytes) -> Running {
     Box::pin(async move {
-        let request = H::Request::from_body(&body, context.version)?;
+        let request = H::Request::from_client(&body, context.version)?;
         drop(body);
         let response = H::handle(&context, request).await;
         Ok(Reply::Now(encode_response(context.correlation_id, context.version, &response)?))

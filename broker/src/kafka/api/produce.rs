@@ -81,7 +81,7 @@ struct BegunTopic {
 
 fn run(context: Context, body: Bytes) -> Running {
     Box::pin(async move {
-        let request = ProduceRequest::from_body(&body, context.version)?;
+        let request = ProduceRequest::from_client(&body, context.version)?;
         drop(body);
         match instruments::receive(&context, &request.topic_data).await {
             Passage::Go => {}

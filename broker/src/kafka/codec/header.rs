@@ -16,14 +16,26 @@ pub trait Message: Wire {
 
     /// Decodes a whole body; refuses other versions than the table's and bytes after the end.
     fn from_body(body: &Bytes, version: i16) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let message = Self::read(&mut reader, version)?;
+        reader.finish()?;
+        Ok(message)
+    }
+
+    /// The same for what a client sent: bytes after the end are passed over, as Kafka's broker does
+    /// (RequestContext.parseRequest). librdkafka needs it: it asks for all topics (Metadata from v9
+    /// on) with an array length of four bytes where one belongs.
+    fn from_client(body: &Bytes, version: i16) -> Result<Self, DecodeError> {
+        Self::read(&mut Reader::new(body), version)
+    }
+
+    /// Decodes a body as far as it goes; refuses other versions than the table's.
+    fn read(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError> {
         let (min, max) = Self::API_KEY.versions();
         if !(min..=max).contains(&version) {
             return Err(DecodeError::Version { found: version, min, max });
         }
-        let mut reader = Reader::new(body);
-        let message = Self::decode(&mut reader, version)?;
-        reader.finish()?;
-        Ok(message)
+        Self::decode(reader, version)
     }
 }
 

@@ -1,4 +1,6 @@
-use super::super::messages::{ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse};
+use super::super::messages::{
+    ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse, MetadataRequest,
+};
 use super::*;
 
 #[test]
@@ -27,6 +29,18 @@ fn a_request_comes_back_from_its_frame() {
         assert_eq!(header, wanted);
         assert_eq!(HeartbeatRequest::from_body(&body, version).as_ref(), Ok(&request));
     }
+}
+
+#[test]
+fn what_librdkafka_asks_for_all_topics_with_is_read_as_kafka_reads_it() {
+    // As confluent-kafka 2.16.1 sends it for `list_topics()`: the array's length has four bytes.
+    let frame = b"\0\x03\0\x0d\0\0\0\x03\0\x07rdkafka\0\0\0\0\0\x01\0\0";
+    let (header, body) = RequestHeader::decode(&Bytes::from_static(frame)).expect("a header");
+    assert_eq!((header.api_key, header.api_version), (3, 13));
+    let request = MetadataRequest::from_client(&body, 13).expect("a request");
+    assert_eq!(request.topics, None);
+    let strict = MetadataRequest::from_body(&body, 13);
+    assert_eq!(strict, Err(DecodeError::Trailing { left: 3 }));
 }
 
 #[test]
