@@ -240,7 +240,7 @@ fn by_sql(driver: &mut Driver, node: &Node, topic: &str, number: usize) {
     };
     let refused = join("refused", "TAGS > 'red'").expect_err("texts have no order");
     assert!(format!("{refused:#}").contains("Invalid MessageSelector"), "{refused:#}");
-    join("sql", "TAGS IN ('blue', 'grün') OR NOT TAGS = 'red' AND price IS NULL")
+    join("sql", "TAGS IN ('blue', 'grün') OR NOT (TAGS = 'red') AND price IS NULL")
         .expect("a member");
     await_values(driver, "sql", &["b", "c", "e"]);
     let group = format!("sql_{number}");
