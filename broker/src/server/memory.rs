@@ -62,7 +62,7 @@ impl RequestMemory {
     }
 }
 
-/// Bytes of answers that are built and not written yet. Clones share the count.
+/// Bytes of answers that are being built, or built and not written yet. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerMemory(Arc<AtomicUsize>);
 
@@ -85,10 +85,29 @@ impl AnswerMemory {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// How large one more answer may become: half of what is left, so that many small ones go on beside clients
-    /// that take none.
-    pub fn share(&self) -> usize {
-        (ANSWERS_BYTES_MAX.saturating_sub(self.used()) / 2).max(ANSWER_SHARE_BYTES_MIN)
+    /// Counts an answer before it is built, of at most `bytes_max`: half of what is left, so that many small ones go on
+    /// beside clients that take none.
+    pub fn reserve(&self, bytes_max: usize) -> Unwritten {
+        let mut bytes = 0;
+        // Always gives a number, and so cannot fail.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            let left = ANSWERS_BYTES_MAX.saturating_sub(used);
+            bytes = bytes_max.min((left / 2).max(ANSWER_SHARE_BYTES_MIN));
+            Some(used.saturating_add(bytes))
+        });
+        Unwritten { memory: self.clone(), bytes }
+    }
+}
+
+impl Unwritten {
+    /// How many bytes are counted.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// It has `bytes`, and not what was counted.
+    pub fn became(self, bytes: usize) -> Self {
+        self.memory.count(bytes)
     }
 }
 

@@ -62,8 +62,7 @@ impl Handler for Fetch {
 }
 
 fn bounds(context: &Context, request: &FetchRequest) -> Bounds {
-    let share = i32::try_from(context.node.answers.share()).unwrap_or(i32::MAX);
-    let max_bytes = request.max_bytes.min(context.node.config.fetch_max_bytes).min(share).max(0);
+    let max_bytes = request.max_bytes.min(context.node.config.fetch_max_bytes).max(0);
     Bounds {
         max_wait_ms: u64::try_from(request.max_wait_ms).unwrap_or_default(),
         // More than may be answered is never there.

@@ -41,11 +41,23 @@ async fn a_frame_larger_than_all_room_is_served_alone() {
 #[test]
 fn answers_get_smaller_the_more_of_them_nobody_takes() {
     let memory = AnswerMemory::default();
-    let share = memory.share();
-    assert_eq!(share, ANSWERS_BYTES_MAX / 2);
-    let unwritten: Vec<_> = (0..100).map(|_| memory.count(memory.share())).collect();
-    assert_eq!(memory.share(), ANSWER_SHARE_BYTES_MIN);
+    assert_eq!(memory.reserve(10).bytes(), 10);
+    let unwritten: Vec<_> = (0..100).map(|_| memory.reserve(usize::MAX)).collect();
+    assert_eq!(unwritten[0].bytes(), ANSWERS_BYTES_MAX / 2);
+    assert_eq!(unwritten[99].bytes(), ANSWER_SHARE_BYTES_MIN);
     assert!(memory.used() <= ANSWERS_BYTES_MAX + 100 * ANSWER_SHARE_BYTES_MIN);
     drop(unwritten);
-    assert_eq!((memory.used(), memory.share()), (0, share));
+    assert_eq!(memory.used(), 0);
+}
+
+/// What is being read by one thread is no room for the answers of another.
+#[test]
+fn an_answer_counts_before_it_is_built_and_as_it_is_then() {
+    let memory = AnswerMemory::default();
+    let building = memory.reserve(50 << 20);
+    assert_eq!((building.bytes(), memory.used()), (50 << 20, 50 << 20));
+    let built = building.became(7);
+    assert_eq!((built.bytes(), memory.used()), (7, 7));
+    drop(built);
+    assert_eq!(memory.used(), 0);
 }

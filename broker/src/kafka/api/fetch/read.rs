@@ -16,6 +16,7 @@ use crate::kafka::fetch_sessions::{Answered, Ask, Content, Told};
 use crate::node::Node;
 use crate::partitions::append::AppendError;
 use crate::partitions::{Offsets, Partition, Registration};
+use crate::server::memory::Unwritten;
 
 /// How far a reader may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +90,13 @@ pub(super) struct Look {
     bytes: i64,
     /// Something that the client should hear of at once.
     urgent: bool,
+    /// Its records in the node's memory, from before they were read.
+    _counted: Unwritten,
 }
 
 /// Looks again and again until there is enough, something to tell, or no more time.
 pub(super) async fn look_until_enough(node: &Node, bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
-    let first = look(bounds, wanted);
+    let first = look(node, bounds, wanted);
     let enough = |look: &Look| look.urgent || look.bytes >= i64::from(bounds.min_bytes);
     if bounds.max_wait_ms == 0 || enough(&first) {
         return first;
@@ -108,7 +111,7 @@ pub(super) async fn look_until_enough(node: &Node, bounds: &Bounds, wanted: &[Wa
     };
     loop {
         let registration = Registration::new(partitions().collect());
-        let again = look(bounds, wanted);
+        let again = look(node, bounds, wanted);
         if enough(&again) {
             return again;
         }
@@ -116,22 +119,24 @@ pub(super) async fn look_until_enough(node: &Node, bounds: &Bounds, wanted: &[Wa
         drop(again);
         tokio::select! {
             () = registration.moved() => {}
-            () = tokio::time::sleep_until(deadline) => return look(bounds, wanted),
-            () = node.stopping.cancelled() => return look(bounds, wanted),
+            () = tokio::time::sleep_until(deadline) => return look(node, bounds, wanted),
+            () = node.stopping.cancelled() => return look(node, bounds, wanted),
         }
     }
 }
 
-/// Reads every partition once, within the request's bounds.
-fn look(bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
-    let mut look = Look { answers: Vec::new(), bytes: 0, urgent: true };
+/// Reads every partition once, within the request's bounds and the node's memory for answers.
+fn look(node: &Node, bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
+    let counted = node.answers.reserve(usize::try_from(bounds.max_bytes).unwrap_or_default());
+    let room = i64::try_from(counted.bytes()).unwrap_or(i64::MAX);
+    let (mut answers, mut bytes_read) = (Vec::new(), 0_i64);
     let mut unknown = Vec::new();
-    let mut left = i64::from(bounds.max_bytes);
+    let mut left = room;
     let mut all_unknown = true;
     let mut urgent = false;
     for (index, wanted) in wanted.iter().enumerate() {
         // The first partition with data gives one whole batch however large (KIP-74, case B09).
-        let minimum = if look.bytes == 0 { ReadMinimum::OneBatch } else { ReadMinimum::Nothing };
+        let minimum = if bytes_read == 0 { ReadMinimum::OneBatch } else { ReadMinimum::Nothing };
         let limit = i64::from(wanted.ask.max_bytes).min(left).max(0);
         let limit = usize::try_from(limit).unwrap_or_default();
         let answer = match &wanted.source {
@@ -151,17 +156,22 @@ fn look(bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
         });
         let bytes = answer.records.as_ref().map_or(0, Records::len);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        look.bytes = look.bytes.saturating_add(bytes);
+        bytes_read = bytes_read.saturating_add(bytes);
         left = left.saturating_sub(bytes);
         urgent |= answer.error_code != 0 || answer.diverging_epoch.epoch >= 0;
         if wanted.is_answered_with(&answer) {
-            look.answers.push((index, answer));
+            answers.push((index, answer));
         }
     }
-    look.answers.append(&mut unknown);
-    // There is nothing to wait for where nothing is known.
-    look.urgent = urgent || all_unknown;
-    look
+    answers.append(&mut unknown);
+    // There is nothing to wait for where nothing is known, nor for more than there is room for.
+    let is_cut = bytes_read > 0 && room < i64::from(bounds.min_bytes);
+    Look {
+        answers,
+        bytes: bytes_read,
+        urgent: urgent || all_unknown || is_cut,
+        _counted: counted.became(usize::try_from(bytes_read).unwrap_or_default()),
+    }
 }
 
 fn read(
