@@ -357,6 +357,26 @@ pub trait Backend: Send + Sync + 'static {
         client_id: &str,
     ) -> impl Future<Output = Result<()>> + Send;
 
+    /// Registers or renews one member of a producer group: whom the node may ask how a half message
+    /// ended. It expires after `channelExpiredTimeout`, and when its connection closes.
+    /// Errors: `CoordinatorNotReady`.
+    fn producer_heartbeat(
+        &self,
+        group: &str,
+        client: ClientFacts,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// A member leaves its producer group. Leaving a group one is not in is no error.
+    fn producer_leave(
+        &self,
+        group: &str,
+        client_id: &str,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// The live members of a producer group, sorted by client id.
+    /// Errors: `CoordinatorNotReady`.
+    fn producer_group(&self, group: &str) -> impl Future<Output = Result<Vec<Member>>> + Send;
+
     /// Locks those of `queues` that are free for a client of a group, and renews those that it holds;
     /// tells for each, in order, whether it holds it now. A lock lapses 60 s after it was last asked
     /// for, and is not kept over a change of the group's coordinator.

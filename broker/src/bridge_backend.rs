@@ -22,9 +22,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use duolog_bridge::backend::{
-    Appended, Backend, BackendError, Boundary, CommittedOffset, ConsumerHeartbeat, Durability,
-    GroupChange, GroupView, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer,
-    ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+    Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
+    Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
+    QueueKey, ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic,
+    TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -354,6 +355,19 @@ impl Backend for BridgeBackend {
         });
         let answer = self.node.coordinators.request(group, event).await;
         answer.map(|_| ()).map_err(|error| error::of_group(group, &error))
+    }
+
+    async fn producer_heartbeat(&self, group: &str, client: ClientFacts) -> Result<()> {
+        self.open_coordinators(group).await?;
+        groups::producer_heartbeat(&self.node, group, client).await
+    }
+
+    async fn producer_leave(&self, group: &str, client_id: &str) -> Result<()> {
+        groups::producer_leave(&self.node, group, client_id).await
+    }
+
+    async fn producer_group(&self, group: &str) -> Result<Vec<Member>> {
+        groups::producer_group(&self.node, group).await
     }
 
     async fn lock_queues(

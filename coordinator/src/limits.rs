@@ -19,6 +19,10 @@ pub const PENDING_MEMBERS_MAX: usize = 10_000;
 /// Queues of one shard's RocketMQ groups that are locked at a time; more are not locked.
 pub const LOCKED_QUEUES_MAX: usize = 100_000;
 
+/// Members of one shard's RocketMQ producer groups; more are not known, so not asked how their half
+/// messages ended.
+pub const PRODUCERS_MAX: usize = 100_000;
+
 /// Bytes of a regular expression that a member of a consumer group subscribes to.
 pub const REGEX_BYTES_MAX: usize = 4_096;
 

@@ -11,9 +11,10 @@ use duolog_log_core::gate::{GatePoint, GateSubject};
 use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
-    Appended, Backend, Boundary, CommittedOffset, ConsumerHeartbeat, Durability, GroupChange,
-    GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer,
-    ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec, Wake,
+    Appended, Backend, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat, Durability,
+    GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, QueueKey,
+    ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec,
+    Wake,
 };
 use crate::session::SessionId;
 
@@ -270,6 +271,28 @@ impl Backend for FakeBackend {
         Ok(())
     }
 
+    async fn producer_heartbeat(&self, group: &str, client: ClientFacts) -> Result<()> {
+        let mut state = self.state.lock();
+        let last_heartbeat_ms = self.now_ms();
+        let members = state.producers.entry(group.to_owned()).or_default();
+        members.insert(client.client_id.clone(), Member { client, last_heartbeat_ms });
+        Ok(())
+    }
+
+    async fn producer_leave(&self, group: &str, client_id: &str) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(members) = state.producers.get_mut(group) {
+            members.remove(client_id);
+        }
+        Ok(())
+    }
+
+    async fn producer_group(&self, group: &str) -> Result<Vec<Member>> {
+        let state = self.state.lock();
+        let members = state.producers.get(group).into_iter().flat_map(BTreeMap::values);
+        Ok(members.cloned().collect())
+    }
+
     async fn lock_queues(
         &self,
         group: &str,
@@ -304,6 +327,9 @@ impl Backend for FakeBackend {
             view.members.retain(|member| member.client.session != session);
         }
         state.groups.retain(|_, view| !view.members.is_empty());
+        for members in state.producers.values_mut() {
+            members.retain(|_, member| member.client.session != session);
+        }
     }
 
     fn group(&self, name: &str) -> Option<Arc<GroupView>> {

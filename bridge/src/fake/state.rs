@@ -8,8 +8,9 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompressor};
 
 use crate::backend::{
-    BackendError, Durability, GroupView, PERM_READ, PERM_WRITE, PartitionView, Passage, QueueKey,
-    ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic, TopicSpec,
+    BackendError, Durability, GroupView, Member, PERM_READ, PERM_WRITE, PartitionView, Passage,
+    QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic,
+    TopicSpec,
 };
 use crate::session::SessionId;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
@@ -21,6 +22,8 @@ pub(super) struct State {
     pub(super) logs: HashMap<(TopicId, i32), Log>,
     pub(super) offsets: BTreeMap<(String, Arc<str>, i32), i64>,
     pub(super) groups: HashMap<Arc<str>, GroupView>,
+    /// Producer groups, by client id.
+    pub(super) producers: BTreeMap<String, BTreeMap<Arc<str>, Member>>,
     pub(super) group_configs: BTreeMap<Arc<str>, Arc<SubscriptionGroup>>,
     /// Who holds a group's queue.
     pub(super) locks: HashMap<(String, QueueKey), String>,

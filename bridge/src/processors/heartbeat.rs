@@ -3,7 +3,7 @@
 //! name are passed over.
 //! A heartbeat with a fingerprint (version 2) may leave the subscriptions out once they are known
 //! here; `IS_SUB_CHANGE` true asks for them again.
-//! Leaves out: producer groups, which nothing asks for yet.
+//! Members of producer groups may be asked how a half message ended.
 //! Source: ClientManageProcessor.heartBeat, heartBeatV2.
 
 use std::collections::HashMap;
@@ -60,6 +60,13 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         let said = if is_full || !data.is_without_sub { Said::All } else { Said::NoSubscriptions };
         let registered = register(&call, &client, consumer, said).await?;
         is_changed |= registered == Registered::SubscriptionsWanted;
+    }
+    for group in &data.producers {
+        // As the original: no rule for names here, and nothing without one.
+        if !group.is_empty() {
+            call.session.set_member();
+            call.backend().producer_heartbeat(group, client.clone()).await?;
+        }
     }
     let answer = call.reply.ok().with_field("IS_SUPPORT_HEART_BEAT_V2", true);
     Ok(answer.with_field("IS_SUB_CHANGE", is_changed))

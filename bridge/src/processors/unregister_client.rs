@@ -1,5 +1,4 @@
 //! UNREGISTER_CLIENT: code 35. A client leaves its groups, as it stops.
-//! Leaves out: producer groups, which nothing asks for yet.
 //! Source: ClientManageProcessor.unregisterClient.
 
 use super::{Call, Outcome};
@@ -7,8 +6,11 @@ use crate::backend::Backend;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let client_id: Option<&str> = call.request.optional_field("clientID")?;
-    let group: Option<&str> = call.request.optional_field("consumerGroup")?;
-    if let (Some(client_id), Some(group)) = (client_id, group) {
+    let Some(client_id) = client_id else { return Ok(call.reply.ok()) };
+    if let Some(group) = call.request.optional_field("producerGroup")? {
+        call.backend().producer_leave(group, client_id).await?;
+    }
+    if let Some(group) = call.request.optional_field("consumerGroup")? {
         call.backend().consumer_leave(group, client_id).await?;
     }
     Ok(call.reply.ok())

@@ -3,17 +3,18 @@
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use duolog_bridge::backend::{self, GroupView, Member};
+use duolog_bridge::backend::{self, BackendError, GroupView, Member, Result};
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
 use duolog_coordinator::group::event::{
     ChannelId, Client, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Event, LockQueues,
-    MemberNotices, MessageModel, Queue, Subscription,
+    MemberNotices, MessageModel, ProducerHeartbeat, ProducerLeave, Queue, Subscription,
 };
-use duolog_coordinator::group::response::{ConsumerGroupView, LiveClient, Notice};
+use duolog_coordinator::group::response::{ConsumerGroupView, LiveClient, Notice, Response};
 
-use super::BridgeBackend;
+use super::{BridgeBackend, error};
 use crate::coordinators::NoticeSink;
+use crate::node::Node;
 
 /// The live groups as last told, and the way to their members.
 #[derive(Default)]
@@ -68,16 +69,9 @@ impl NoticeSink for Groups {
 
 /// A heartbeat in the coordinators' words.
 pub(super) fn heartbeat(heartbeat: backend::ConsumerHeartbeat) -> Event {
-    let client = heartbeat.client;
     Event::ConsumerHeartbeat(Box::new(ConsumerHeartbeat {
         group: heartbeat.group,
-        client: Client {
-            id: client.client_id,
-            language: client.language,
-            version: client.version,
-            address: client.address,
-            channel: ChannelId(client.session.0),
-        },
+        client: client(heartbeat.client),
         consume_type: match heartbeat.consume_type {
             backend::ConsumeType::Actively => ConsumeType::Actively,
             backend::ConsumeType::Passively => ConsumeType::Passively,
@@ -94,6 +88,47 @@ pub(super) fn heartbeat(heartbeat: backend::ConsumerHeartbeat) -> Event {
         }),
         notices: if heartbeat.notify { MemberNotices::On } else { MemberNotices::Off },
     }))
+}
+
+fn client(client: backend::ClientFacts) -> Client {
+    Client {
+        id: client.client_id,
+        language: client.language,
+        version: client.version,
+        address: client.address,
+        channel: ChannelId(client.session.0),
+    }
+}
+
+pub(super) async fn producer_heartbeat(
+    node: &Node,
+    group: &str,
+    facts: backend::ClientFacts,
+) -> Result<()> {
+    let heartbeat = ProducerHeartbeat { group: group.into(), client: client(facts) };
+    let answer = node.coordinators.request(group, Event::ProducerHeartbeat(heartbeat)).await;
+    answer.map(drop).map_err(|error| error::of_group(group, &error))
+}
+
+pub(super) async fn producer_leave(node: &Node, group: &str, client_id: &str) -> Result<()> {
+    if !node.coordinators.exist() {
+        return Ok(());
+    }
+    let leave = ProducerLeave { group: group.into(), client: client_id.into() };
+    let answer = node.coordinators.request(group, Event::ProducerLeave(leave)).await;
+    answer.map(drop).map_err(|error| error::of_group(group, &error))
+}
+
+/// The live members of a producer group.
+pub(super) async fn producer_group(node: &Node, group: &str) -> Result<Vec<Member>> {
+    if !node.coordinators.exist() {
+        return Ok(Vec::new());
+    }
+    match node.coordinators.request(group, Event::ProducerGroup(group.into())).await {
+        Ok(Response::ProducerGroup(members)) => Ok(members.iter().map(member).collect()),
+        Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
+        Err(error) => Err(error::of_group(group, &error)),
+    }
 }
 
 /// A request for locks in the coordinators' words.

@@ -4,6 +4,7 @@ use crate::fake::{Client, FakeBackend};
 use crate::remoting::RemotingCommand;
 
 const HEARTBEAT: i32 = 34;
+const UNREGISTER: i32 = 35;
 
 /// One group of a push consumer as the Java client sends it.
 fn consumer(group: &str, topic: &str, expression: &str, version: i64) -> String {
@@ -53,6 +54,25 @@ async fn a_member_is_registered_with_its_subscription() {
     assert_eq!(subscription.tag_hashes, [java_hash("TagA")], "made of the text");
     client.dispatcher.close(&client.session);
     assert!(backend.group("g").is_none());
+}
+
+#[tokio::test]
+async fn producers_are_known_until_they_say_good_bye_or_their_connection_ends() {
+    let backend = FakeBackend::new();
+    let members = async |backend: &FakeBackend| {
+        let members = backend.producer_group("p1").await.expect("a group");
+        members.iter().map(|member| member.client.client_id.to_string()).collect::<Vec<_>>()
+    };
+    let client = Client::new(backend.clone());
+    assert_eq!(is_changed(&beat(&client, &data(0, false, &[])).await), "true");
+    assert_eq!(members(&backend).await, ["c1"]);
+    let fields = [("clientID", "c1"), ("producerGroup", "p1")];
+    assert_eq!(client.call(UNREGISTER, &fields, b"").await.code, 0);
+    assert_eq!(members(&backend).await, [""; 0]);
+    beat(&client, &data(0, false, &[])).await;
+    client.dispatcher.close(&client.session);
+    assert_eq!(backend.closed_sessions(), [client.session.id()]);
+    assert_eq!(members(&backend).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -111,15 +131,6 @@ async fn what_is_no_heartbeat_is_refused() {
         assert_eq!(answer.code, 1, "{body}");
         assert!(answer.remark.is_some(), "{body}");
     }
-}
-
-#[tokio::test]
-async fn a_heartbeat_of_a_producer_alone() {
-    let backend = FakeBackend::new();
-    let client = Client::new(backend.clone());
-    assert_eq!(is_changed(&beat(&client, &data(0, false, &[])).await), "true");
-    client.dispatcher.close(&client.session);
-    assert!(backend.closed_sessions().is_empty(), "no member, nothing to tell");
 }
 
 #[tokio::test]

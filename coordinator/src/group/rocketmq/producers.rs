@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::membership::Lease;
 use crate::group::event::{ChannelId, Client, GroupId, Timer};
 use crate::group::response::{LiveClient, Notice};
+use crate::limits::PRODUCERS_MAX;
 use crate::shard::{Outcome, TimerChange};
 use crate::time::Now;
 
@@ -18,6 +19,8 @@ use crate::group::shard::GroupShard;
 pub(in crate::group) struct Producers {
     /// By group and client id; no group is empty.
     groups: BTreeMap<GroupId, BTreeMap<Arc<str>, Lease>>,
+    /// Members of all groups.
+    count: usize,
 }
 
 impl Producers {
@@ -35,15 +38,20 @@ impl Producers {
             // Renewals only put deadlines off, so the timer is not moved then.
             out.timers.push(TimerChange::Set(Timer::Producers, deadline));
         }
+        let is_known = self.groups.get(&group).is_some_and(|all| all.contains_key(&client.id));
+        if !is_known && self.count >= PRODUCERS_MAX {
+            return tracing::debug!(%group, client = %client.id, "too many producers: not known");
+        }
         let id = client.id.clone();
         let live = LiveClient { client, last_heartbeat_ms: now.wall_ms };
-        self.groups.entry(group).or_default().insert(id, Lease { live, deadline });
+        let before = self.groups.entry(group).or_default().insert(id, Lease { live, deadline });
+        self.count += usize::from(before.is_none());
     }
 
     /// A client says good-bye; it need not be a member.
     pub(in crate::group) fn leave(&mut self, group: &GroupId, client: &Arc<str>) {
         if let Some(members) = self.groups.get_mut(group) {
-            members.remove(client);
+            self.count -= usize::from(members.remove(client).is_some());
             if members.is_empty() {
                 self.groups.remove(group);
             }
@@ -78,6 +86,7 @@ impl Producers {
             gone.extend(dropped.map(|(_, lease)| lease.live.client.channel));
             !members.is_empty()
         });
+        self.count -= gone.len();
         gone
     }
 }
