@@ -151,10 +151,12 @@ impl Log {
         self.log_end
     }
 
-    /// What `log-start-offset-checkpoint` must hold: the log start, unless the files say it.
+    /// What `log-start-offset-checkpoint` must hold: the log start, unless the files say it. Those of a dropped segment that
+    /// could not be renamed say an earlier one.
     #[must_use]
     pub fn checkpointed_log_start(&self) -> Option<i64> {
-        let first = self.segments.first().map_or(self.log_end, |segment| segment.base_offset);
+        let held = self.segments.first().into_iter().chain(&self.undeleted);
+        let first = held.map(|segment| segment.base_offset).min().unwrap_or(self.log_end);
         (self.log_start > first).then_some(self.log_start)
     }
 

@@ -111,8 +111,6 @@ impl Log {
                 self.epochs_changed += 1;
             }
         }
-        // Nobody keeps the files of what is gone open until a flush.
-        self.unsynced.retain(|segment| segment.base_offset >= first);
         self.publish();
         self.delete_unneeded(&dropped, now_ms);
         Retained { segments_deleted: dropped.len(), bytes_deleted }
@@ -164,7 +162,8 @@ impl Log {
 
     /// As [`Self::delete_segments`], of segments that do no harm where they stay: they go with the next ones, and before
     /// those. Behind one that stays none may go, or opening the log finds a gap and takes what follows for what a
-    /// truncation has left.
+    /// truncation has left. Until they go they are flushed like the others: what a start finds below the recovery point it
+    /// takes for whole.
     pub(super) fn delete_unneeded(&mut self, dropped: &[Arc<Segment>], now_ms: i64) {
         self.undeleted.extend(dropped.iter().map(Arc::clone));
         let waiting = std::mem::take(&mut self.undeleted);
@@ -172,6 +171,9 @@ impl Log {
         if let Err(error) = outcome {
             tracing::debug!(%error, partition = %self.identity.partition, "a segment stays");
         }
+        // Nobody keeps the files of what is gone open until a flush.
+        let is_gone = |held: &Arc<Segment>| waiting.iter().take(gone).any(|s| Arc::ptr_eq(s, held));
+        self.unsynced.retain(|held| !is_gone(held));
         self.undeleted = waiting.into_iter().skip(gone).collect();
     }
 

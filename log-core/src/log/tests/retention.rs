@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::mem_disk::Fault;
+use crate::testing::mem_disk::{Crash, Fault};
 
 const HOUR_MS: i64 = 3_600_000;
 const NOW_MS: i64 = 1_700_000_000_000;
@@ -222,6 +222,51 @@ fn what_could_not_be_renamed_is_gone_when_the_log_starts_elsewhere() {
         let log = open(&disk.kill(), small(200));
         assert_eq!((log.log_start_offset(), log.log_end_offset()), (20, 21), "{at}");
     }
+}
+
+/// Else a power cut leaves it empty below the recovery point: in front of a gap, where the log then seems to begin.
+#[test]
+fn what_could_not_be_renamed_is_flushed_as_long_as_it_is_there() {
+    for at in 0..8 {
+        let disk = data_disk();
+        let mut log = open(&disk, small(200));
+        for _ in 0..8 {
+            put(&mut log, &["some value"]);
+        }
+        log.set_log_start_offset(6).unwrap();
+        disk.fail_operation(disk.operations() + at, Fault::Io);
+        log.apply_retention(8, 0).unwrap();
+        disk.clear_faults();
+        log.flush(0).unwrap();
+        let (recovery_point, log_start_offset) =
+            (Some(log.recovery_point()), log.checkpointed_log_start());
+        for known_start in [None, log_start_offset] {
+            let disk = disk.crash(Crash::ForgetUnsynced);
+            let hint =
+                OpenHint { recovery_point, log_start_offset: known_start, ..OpenHint::default() };
+            let (log, report) = open_as(&disk, small(200), hint);
+            assert_eq!((report.damage, log.log_end_offset()), (vec![], 8), "{at}");
+            let start = log.log_start_offset();
+            let found: Vec<i64> =
+                read_from(&log.reader(), start).iter().map(|(at, _)| *at).collect();
+            assert_eq!(found, (start..8).collect::<Vec<_>>(), "{at}: no gap");
+            assert!(known_start.is_none() || start == 6, "{at}: the start is {start}");
+        }
+    }
+}
+
+#[test]
+fn the_log_start_is_checkpointed_while_files_say_an_earlier_one() {
+    let disk = data_disk();
+    let mut log = segments(&disk, keeping(small(1 << 20)), &[1, 2, 3]);
+    log.set_log_start_offset(2).unwrap();
+    assert_eq!(log.checkpointed_log_start(), Some(2));
+    disk.fail_operation(disk.operations(), Fault::Io);
+    log.apply_retention(3, NOW_MS).unwrap();
+    assert_eq!(log.checkpointed_log_start(), Some(2), "the first segment's files are still there");
+    log.set_log_start_offset(3).unwrap();
+    log.apply_retention(3, NOW_MS).unwrap();
+    assert_eq!(log.checkpointed_log_start(), None);
 }
 
 #[test]
