@@ -20,7 +20,7 @@
 //! - An unclean election, allowed by config, made a replica leader that lacks it; or it was committed by an older
 //!   leader that had not heard of that election yet.
 //! - Every replica that the coordinator counts (ISR, eligible, in doubt: see `replication::election`) has forgotten it
-//!   in a power cut. One that keeps it is enough. Without fsync an acknowledgement promises replicas, not disks, as in
+//!   in a power cut, be it before a leader that had heard of none counted it. One that keeps it is enough. Without fsync an acknowledgement promises replicas, not disks, as in
 //!   Kafka; with `flush.messages=1` nothing is forgotten at all.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +34,8 @@ use crate::coverage::Coverage;
 
 mod committed;
 mod shadow;
+#[cfg(test)]
+mod tests;
 
 use committed::{Committed, committed_at};
 pub use shadow::{Entry, Shadow};
@@ -67,6 +69,8 @@ pub struct Checker {
     /// Nodes that lost something in a power cut of which the coordinator does not know yet: what they have claimed
     /// before may still be counted.
     doubtful: BTreeSet<NodeId>,
+    /// What nodes had and forgot in a power cut, by offset: a leader may still commit it by what they claimed before.
+    forgotten: BTreeMap<NodeId, BTreeMap<i64, Entry>>,
     /// The newest leader epoch that came from an unclean election.
     unclean: Option<LeaderEpoch>,
     /// Whether that leader, or one after it, has begun to lead.
@@ -88,6 +92,7 @@ impl Checker {
             required: BTreeMap::from([(state.partition_epoch, state.required_replicas())]),
             state,
             doubtful: BTreeSet::new(),
+            forgotten: BTreeMap::new(),
             unclean: None,
             unclean_settled: true,
             violation: None,
@@ -137,6 +142,11 @@ impl Checker {
         }
         shadow.extend(entries);
         for (at, entry) in (offset..).zip(entries) {
+            if let Some(forgotten) = self.forgotten.get_mut(&node)
+                && forgotten.get(&at) == Some(entry)
+            {
+                forgotten.remove(&at);
+            }
             if let Some(committed) = committed_at(&mut self.committed, at)
                 && committed.entry == *entry
             {
@@ -192,6 +202,10 @@ impl Checker {
                 if found.end() < before.end() {
                     self.doubtful.insert(node);
                 }
+                let had =
+                    (before.start()..before.end()).filter_map(|at| Some((at, before.at(at)?)));
+                let gone = had.filter(|(at, entry)| found.at(*at) != Some(*entry));
+                self.forgotten.entry(node).or_default().extend(gone);
                 for (offset, committed) in (0_i64..).zip(&mut self.committed) {
                     let had = before.at(offset) == Some(committed.entry);
                     if had && found.at(offset) != Some(committed.entry) {

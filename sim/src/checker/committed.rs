@@ -1,6 +1,6 @@
 //! What is committed, who must have it, and when it may be lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use duolog_log_core::ids::NodeId;
 
@@ -12,7 +12,7 @@ pub(super) struct Committed {
     pub(super) entry: Entry,
     /// What was committed here before it was lost as permitted.
     pub(super) earlier: Vec<Entry>,
-    /// Nodes that had it and forgot it in a power cut.
+    /// Nodes that had it and forgot it in a power cut, also before it was committed.
     pub(super) forgotten: BTreeSet<NodeId>,
     /// Whether it may be missing from now on.
     pub(super) forfeited: bool,
@@ -121,19 +121,24 @@ impl Checker {
                 break;
             };
             let next = i64::try_from(self.committed.len()).unwrap_or(i64::MAX);
+            let forgot = |(node, all): (&NodeId, &BTreeMap<i64, Entry>)| {
+                (all.get(&at) == Some(&entry)).then_some(*node)
+            };
+            let forgotten = || self.forgotten.iter().filter_map(forgot).collect();
+            let new = || Committed { forgotten: forgotten(), ..Committed::new(entry) };
             match committed_at(&mut self.committed, at) {
                 Some(committed) if committed.entry == entry => {}
                 Some(committed) if committed.forfeited => {
                     let mut earlier = std::mem::take(&mut committed.earlier);
                     earlier.push(committed.entry);
-                    *committed = Committed { earlier, ..Committed::new(entry) };
+                    *committed = Committed { earlier, ..new() };
                 }
                 Some(committed) => {
                     let other = committed.entry;
                     wrong = Some(format!("node {node} commits {entry:?} at {at}, {other:?} was"));
                     break;
                 }
-                None if at == next => self.committed.push(Committed::new(entry)),
+                None if at == next => self.committed.push(new()),
                 None => {
                     wrong = Some(format!("node {node} commits {at}, {next} is not committed yet"));
                     break;
