@@ -176,10 +176,12 @@ impl Partition {
             return Ok(out_of_range);
         }
         if let Some(last) = question.last_fetched_epoch {
-            let is_older = epochs.entries().first().is_some_and(|first| last < first.epoch);
-            if is_older && offset == log_start_offset {
+            // A leader that has written nothing yet begins with its own epoch, as in Kafka's cache (KIP-101; makeLeader).
+            let first = epochs.entries().first().map_or(self.leader_epoch, |first| first.epoch);
+            if last < first && offset == log_start_offset {
                 // All that it has was deleted here, or never was here. Its producers would count what nobody committed,
-                // so it begins anew; Kafka lets it go on (seed 2 of the simulator).
+                // and it would be in sync with other records than were committed below, so it begins anew; Kafka lets it
+                // go on (seeds 2 and 95589 of the simulator).
                 return Ok(out_of_range);
             }
             match self.end_offset_for(last, epochs)? {

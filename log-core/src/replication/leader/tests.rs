@@ -1,5 +1,6 @@
 use super::*;
-use crate::replication::testing::{LAG_MS, assignment, leader, nodes, partition};
+use crate::replication::partition::PartitionRules;
+use crate::replication::testing::{LAG_MS, assignment, leader, log, nodes, partition};
 
 fn question(node: i32, offset: i64) -> FetchQuestion {
     FetchQuestion {
@@ -228,6 +229,27 @@ fn who_has_only_deleted_records_of_an_older_epoch_begins_anew() {
     assert!(matches!(answer, FetchAnswer::OutOfRange { .. }), "{answer:?}");
     let answer = partition.answer_fetch(&ask(10, 3), &epochs, 1).unwrap();
     assert!(matches!(answer, FetchAnswer::Records { .. }), "{answer:?}");
+}
+
+/// Nor of a log that ends where its leader's empty one begins: what that leader deleted may have been other records.
+#[test]
+fn who_ends_where_an_empty_leader_begins_begins_anew() {
+    let rules = PartitionRules { min_insync_replicas: 1, replica_lag_time_max_ms: LAG_MS };
+    let mut empty = Partition::new(NodeId(1), rules, log(20, 20), Offset(20));
+    empty.become_leader(LeaderEpoch(5), assignment(1, &[1, 2], &[1]), 0).unwrap();
+    empty.drain_effects();
+    let ask = |last| FetchQuestion {
+        leader_epoch: LeaderEpoch(5),
+        last_fetched_epoch: last,
+        ..question(2, 20)
+    };
+    let none = LeaderEpochs::default();
+    let answer = empty.answer_fetch(&ask(Some(LeaderEpoch(3))), &none, 1).unwrap();
+    assert!(matches!(answer, FetchAnswer::OutOfRange { .. }), "{answer:?}");
+    assert_eq!(proposal(&mut empty), None, "what it has below is not known to be committed");
+    let answer = empty.answer_fetch(&ask(None), &none, 2).unwrap();
+    assert!(matches!(answer, FetchAnswer::Records { .. }), "{answer:?}");
+    assert_eq!(proposal(&mut empty), Some(nodes(&[1, 2])), "it has begun anew");
 }
 
 /// Cases B63, B66: past, present, missing and future epochs, fenced both ways.
