@@ -2,6 +2,7 @@
 
 mod administration;
 mod cli;
+mod clients;
 mod compatibility;
 mod console;
 mod consumer_groups;

@@ -10,15 +10,11 @@ use serde_json::Value;
 use crate::groups::{self, Share, each_came_once, join_and_leave};
 use crate::matrix::record::hex;
 use crate::matrix::{self, Cell};
-use crate::raw_client::Connection;
 use crate::stock::{Client, Driver};
-use crate::topics::{create_kafka_topic, end_offset};
+use crate::topics::{await_stable, create_kafka_topic};
 use crate::wait;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Isolation levels of ListOffsets.
-const UNCOMMITTED: i8 = 0;
-const COMMITTED: i8 = 1;
 
 /// One thing that a client is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,24 +64,29 @@ impl Case {
 }
 
 /// Clients × cases: what was seen, or what was wrong.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Report {
+    cases: Vec<Case>,
     outcomes: BTreeMap<(Client, Case), Result<String, String>>,
 }
 
 impl Report {
-    /// Asks a client for everything that suits it, against the node at this bootstrap address.
-    pub fn add(&mut self, client: Client, kafka: &str) {
-        for case in Case::ALL.into_iter().filter(|case| case.suits(client)) {
-            let outcome = case.run(client, kafka).map_err(|error| format!("{error:#}"));
-            self.outcomes.insert((client, case), outcome);
+    /// Asks each client for those of the cases that suit it, against the node at this bootstrap address.
+    pub fn of(clients: &[Client], cases: &[Case], kafka: &str) -> Self {
+        let mut outcomes = BTreeMap::new();
+        for client in clients.iter().copied() {
+            for case in cases.iter().copied().filter(|case| case.suits(client)) {
+                let outcome = case.run(client, kafka).map_err(|error| format!("{error:#}"));
+                outcomes.insert((client, case), outcome);
+            }
         }
+        Self { cases: cases.to_vec(), outcomes }
     }
 
     /// A line for each client, a column for each case, and what was wrong below.
     pub fn text(&self) -> String {
         let mut text = format!("{:<14}", "client");
-        for case in Case::ALL {
+        for case in &self.cases {
             let _ = write!(text, " {:>20}", format!("{case:?}"));
         }
         let mut clients: Vec<Client> = self.outcomes.keys().map(|(client, _)| *client).collect();
@@ -93,7 +94,7 @@ impl Report {
         let mut faults = String::new();
         for client in clients {
             let _ = write!(text, "\n{:<14}", client.name());
-            for case in Case::ALL {
+            for case in self.cases.iter().copied() {
                 let word = match self.outcomes.get(&(client, case)) {
                     Some(Ok(seen)) => seen,
                     Some(Err(fault)) => {
@@ -108,10 +109,10 @@ impl Report {
         text + "\n" + &faults
     }
 
-    /// Fails unless every case that suits one of these clients is there and went well.
+    /// Fails unless every case that was asked for and suits one of these clients is there and went well.
     pub fn complete(&self, clients: &[Client]) -> anyhow::Result<()> {
         for client in clients {
-            for case in Case::ALL.into_iter().filter(|case| case.suits(*client)) {
+            for case in self.cases.iter().copied().filter(|case| case.suits(*client)) {
                 let outcome = self.outcomes.get(&(*client, case));
                 let outcome = outcome.with_context(|| format!("no {case:?} of {client:?}"))?;
                 ensure!(outcome.is_ok(), "{client:?} {case:?}: {outcome:?}");
@@ -209,24 +210,11 @@ fn transactions(client: Client, kafka: &str) -> anyhow::Result<String> {
     transaction(&mut driver, &topic, &["f"], "commit")?;
     transaction(&mut driver, &topic, &["g"], "abort")?;
     close(&mut driver, &topic)?;
-    stable(kafka, &topic)?;
+    await_stable(kafka, &topic, 2)?;
     reads(&mut driver, &topic, "read_committed", &["a", "b", "c", "f"])?;
     reads(&mut driver, &topic, "read_uncommitted", &["a", "b", "c", "d", "e", "f", "g"])?;
     driver.call("close id=p")?;
     Ok("4 of 7 committed".to_owned())
-}
-
-/// Waits until nothing is open in either partition: an answer to EndTxn comes before the markers.
-fn stable(kafka: &str, topic: &str) -> anyhow::Result<()> {
-    let mut connection = Connection::open(kafka, LIMIT)?;
-    wait::until("no transaction is open", LIMIT, || {
-        for partition in 0..2 {
-            let latest = end_offset(&mut connection, topic, partition, UNCOMMITTED)?;
-            let committed = end_offset(&mut connection, topic, partition, COMMITTED)?;
-            ensure!(committed == latest, "partition {partition}: {committed} of {latest}");
-        }
-        Ok(())
-    })
 }
 
 /// KTX-02: what the first producer had open is aborted, and it cannot end it any more.
@@ -246,7 +234,7 @@ fn fencing(client: Client, kafka: &str) -> anyhow::Result<String> {
     let words = ["fenced", "epoch", "newer producer", "code = 47", "code = 90"];
     ensure!(words.iter().any(|word| told.contains(word)), "{told}");
     close(&mut heir, &topic)?;
-    stable(kafka, &topic)?;
+    await_stable(kafka, &topic, 2)?;
     reads(&mut heir, &topic, "read_committed", &["kept"])?;
     Ok("fenced".to_owned())
 }
@@ -268,7 +256,7 @@ fn copy(client: Client, kafka: &str) -> anyhow::Result<String> {
     let told = told.first().context("an answer")?;
     ensure!(told["copied"] == 40 && told["aborted"].as_i64() > Some(0), "{told}");
     close(&mut driver, &to)?;
-    stable(kafka, &to)?;
+    await_stable(kafka, &to, 2)?;
     reads(&mut driver, &to, "read_committed", &values)?;
     Ok(format!("40, aborts: {}", told["aborted"]))
 }

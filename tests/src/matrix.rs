@@ -14,7 +14,10 @@ use std::thread;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use crate::cluster::Node;
+use crate::show;
 use crate::stock::{Client, Driver};
+use crate::topics::{create_kafka_topic, create_rocketmq_topic};
 use record::{Mode, Record};
 
 /// Partitions of each cell's topic; the last one stays empty.
@@ -182,6 +185,26 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// Each of these producers × each compression it has × each of these consumers on one node, shown as a table:
+/// fails unless every cell is right.
+pub fn judge_node(node: &Node, clients: &[Client]) -> anyhow::Result<()> {
+    for cell in Cell::all(clients) {
+        let topic = cell.topic();
+        if cell.writer.speaks_kafka() {
+            create_kafka_topic(&node.kafka(), &topic, PARTITIONS)?;
+        } else {
+            create_rocketmq_topic(&node.broker(), &node.namesrv(), &topic, PARTITIONS)?;
+        }
+    }
+    let address = |client: &Client| {
+        let address = if client.speaks_kafka() { node.kafka() } else { node.namesrv() };
+        (*client, address)
+    };
+    let table = Table::fill(&clients.iter().map(address).collect::<Vec<_>>())?;
+    show(&table.text())?;
+    table.complete(clients, |_, _| false)
 }
 
 /// Runs `work` for every driver at once; the first failure is the result.

@@ -15,6 +15,9 @@ use crate::raw_client::Connection;
 use crate::wait;
 
 const LIMIT: Duration = Duration::from_secs(120);
+/// Isolation levels of ListOffsets.
+pub const UNCOMMITTED: i8 = 0;
+pub const COMMITTED: i8 = 1;
 const UPDATE_AND_CREATE_TOPIC: i32 = 17;
 const ROUTE_INFO_BY_TOPIC: i32 = 105;
 /// Readable and writable.
@@ -69,6 +72,19 @@ pub fn end_offset(
     let told = told.context("an answer for the partition")?;
     ensure!(told.error_code == 0, "{topic}-{partition}: {}", told.error_code);
     Ok(told.offset)
+}
+
+/// Waits until no partition has an open transaction: an answer to EndTxn comes before the markers.
+pub fn await_stable(kafka: &str, topic: &str, partitions: i32) -> anyhow::Result<()> {
+    let mut connection = Connection::open(kafka, LIMIT)?;
+    wait::until("no transaction is open", LIMIT, || {
+        for partition in 0..partitions {
+            let latest = end_offset(&mut connection, topic, partition, UNCOMMITTED)?;
+            let committed = end_offset(&mut connection, topic, partition, COMMITTED)?;
+            ensure!(committed == latest, "partition {partition}: {committed} of {latest}");
+        }
+        Ok(())
+    })
 }
 
 /// UPDATE_AND_CREATE_TOPIC to the broker, then the route from the name server until it is there.

@@ -1,27 +1,17 @@
 //! Every client that is tried, in every version: features KPR, KST, KCO and KTX as its users meet them.
 
-use std::io::Write;
-
-use duolog_tests::cases::Report;
+use duolog_tests::cases::{Case, Report};
 use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::groups::{self, Share, each_came_once, join_and_leave};
-use duolog_tests::matrix::{Cell, PARTITIONS, Table};
+use duolog_tests::matrix::judge_node;
+use duolog_tests::show;
 use duolog_tests::stock::{Client, Driver, turn};
-use duolog_tests::topics::{create_kafka_topic, create_rocketmq_topic};
+use duolog_tests::topics::create_kafka_topic;
 
 /// A node on which a group's first member need not wait for others.
 fn start(folder: &tempfile::TempDir) -> Node {
     let launch = Launch::new(folder.path()).expect("ports");
     launch.set("group.initial.rebalance.delay.ms", 0).start().expect("a node")
-}
-
-fn kafka_clients() -> Vec<Client> {
-    Client::KAFKA.into_iter().chain(Client::FURTHER).collect()
-}
-
-/// The handle itself is not captured: a table is shown when the test passes, too.
-fn show(text: &str) {
-    writeln!(std::io::stderr(), "\n{text}").expect("standard error");
 }
 
 /// Each producer × each compression it has × each consumer of both protocols.
@@ -30,22 +20,8 @@ fn every_producer_and_compression_reaches_every_consumer() {
     let _turn = turn();
     let folder = tempfile::tempdir().expect("a folder");
     let node = start(&folder);
-    let kafka = kafka_clients().into_iter().map(|client| (client, node.kafka()));
-    let rocketmq = Client::ROCKETMQ.into_iter().map(|client| (client, node.namesrv()));
-    let clients: Vec<_> = kafka.chain(rocketmq).collect();
-    let names: Vec<Client> = clients.iter().map(|(client, _)| *client).collect();
-    for cell in Cell::all(&names) {
-        let topic = cell.topic();
-        let created = if cell.writer.speaks_kafka() {
-            create_kafka_topic(&node.kafka(), &topic, PARTITIONS)
-        } else {
-            create_rocketmq_topic(&node.broker(), &node.namesrv(), &topic, PARTITIONS)
-        };
-        created.expect("a topic");
-    }
-    let table = Table::fill(&clients).expect("all cells");
-    show(&table.text());
-    table.complete(&names, |_, _| false).expect("all cells are right");
+    let clients = [&Client::KAFKA[..], &Client::FURTHER, &Client::ROCKETMQ].concat();
+    judge_node(&node, &clients).expect("all cells are right");
 }
 
 #[test]
@@ -53,12 +29,10 @@ fn every_client_does_every_case() {
     let _turn = turn();
     let folder = tempfile::tempdir().expect("a folder");
     let node = start(&folder);
-    let mut report = Report::default();
-    for client in kafka_clients() {
-        report.add(client, &node.kafka());
-    }
-    show(&report.text());
-    report.complete(&kafka_clients()).expect("all cases went well");
+    let clients = [&Client::KAFKA[..], &Client::FURTHER].concat();
+    let report = Report::of(&clients, &Case::ALL, &node.kafka());
+    show(&report.text()).expect("standard error");
+    report.complete(&clients).expect("all cases went well");
 }
 
 /// KCO-02, KCO-04 among members that have nothing in common but the assignor's name.
