@@ -7,6 +7,7 @@ pub mod differential;
 
 pub mod cluster;
 pub mod http;
+pub mod program;
 pub mod raw_client;
 pub mod raw_kafka;
 pub mod seed;

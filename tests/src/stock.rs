@@ -191,6 +191,17 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root")
 }
 
+/// A Java program of one of the folders below `target/interop`, its jars on the class path.
+pub fn program(version: &str, main_class: &str) -> Command {
+    if VERIFIED_PROGRAMS.contains(&version) {
+        verified();
+    }
+    java(version, main_class)
+}
+
+/// Folders that only `scripts/setup --verify` brings, beside those of [`Client`]s.
+const VERIFIED_PROGRAMS: [&str; 1] = ["streams-4.3.1"];
+
 /// `java` with the class path of that client version, quick to start and small.
 fn java(version: &str, main_class: &str) -> Command {
     let folder = interop().join(version);

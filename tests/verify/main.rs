@@ -1,3 +1,4 @@
 //! What takes long or needs many peers: `make verify`. Each kind has a short case in `make test`.
 
 mod clients;
+mod streams;
