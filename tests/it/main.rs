@@ -18,3 +18,4 @@ mod scripts;
 mod serve;
 mod tidy;
 mod transactions;
+mod transfers;

@@ -13,6 +13,8 @@ use crate::wait;
 pub const PARTITIONS: i32 = 16;
 /// Has RocketMQ's consumers look for other members by themselves every ten minutes only, and not every 20 s.
 pub const HEEDFUL: &str = "-Drocketmq.client.rebalance.waitInterval=600000";
+/// Has them look for their queues every second.
+pub const EAGER: &str = "-Drocketmq.client.rebalance.waitInterval=1000";
 /// With [`HEEDFUL`] consumers this proves that notices work, however busy the machine.
 const REBALANCE_LIMIT: Duration = Duration::from_secs(120);
 const DELIVERY_LIMIT: Duration = Duration::from_secs(120);
