@@ -37,6 +37,7 @@ final class RocketmqDriver {
   }
 
   private static final int NEVER = Integer.MAX_VALUE;
+  private static final int HOLD_MS = 300_000;
 
   private final String namesrv;
   private final Map<String, DefaultMQProducer> producers = new HashMap<>();
@@ -44,6 +45,7 @@ final class RocketmqDriver {
   private final Map<String, List<Message>> batches = new HashMap<>();
   private final Map<String, DefaultMQPushConsumer> members = new HashMap<>();
   private final Map<String, Puller> pullers = new HashMap<>();
+  private final Map<String, Follower> followers = new HashMap<>();
   private DefaultMQPullConsumer pull;
 
   private RocketmqDriver(String namesrv) {
@@ -68,7 +70,9 @@ final class RocketmqDriver {
       case "assignment":
         Wire.print(new Wire.Json().put("partitions", assigned(members.get(args.need("name")))));
         break;
-      case "leave": members.remove(args.need("name")).shutdown(); break;
+      case "follow": follow(args); break;
+      case "leave": leave(args.need("name")); break;
+      case "hold": hold(args); break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }
@@ -281,7 +285,8 @@ final class RocketmqDriver {
         PullResult result = consumer.pull(queue, "*", next, 32);
         if (result.getPullStatus() == PullStatus.FOUND) {
           result.getMsgFoundList().forEach(sink::take);
-        } else if (result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
+        } else if (result.getPullStatus() == PullStatus.OFFSET_ILLEGAL
+            || result.getNextBeginOffset() <= next || System.nanoTime() > deadlineNanos) {
           throw new IllegalStateException(queue + ": " + result + " at " + next + " of " + end);
         }
         next = result.getNextBeginOffset();
@@ -325,13 +330,61 @@ final class RocketmqDriver {
     members.put(name, consumer);
   }
 
+  /** follow name= group= topic= via=pull|lite: as `join`, by a consumer that asks itself. */
+  private void follow(Wire.Args args) throws Exception {
+    String kind = args.need("via").equals("pull") ? "QueueFollower" : "LiteFollower";
+    Follower follower = (Follower) Class.forName(kind)
+        .getDeclaredConstructor(String.class, String.class, String.class, String.class)
+        .newInstance(args.need("name"), namesrv, args.need("group"), args.need("topic"));
+    followers.put(args.need("name"), follower);
+    follower.start();
+  }
+
+  /** leave name=: a member that `join` or `follow` made stores its positions and goes. */
+  private void leave(String name) throws Exception {
+    if (followers.containsKey(name)) {
+      followers.remove(name).leave();
+    } else {
+      members.remove(name).shutdown();
+    }
+  }
+
+  /**
+   * hold name= topic= queue= offset=: one pull, held by the broker for five minutes at most. How it
+   * ended comes as an event.
+   */
+  private void hold(Wire.Args args) throws Exception {
+    String name = args.need("name");
+    String topic = args.need("topic");
+    DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("holder_" + name);
+    consumer.setNamesrvAddr(namesrv);
+    consumer.setInstanceName(name);
+    consumer.setBrokerSuspendMaxTimeMillis(HOLD_MS);
+    consumer.setConsumerTimeoutMillisWhenSuspend(HOLD_MS + 60_000);
+    consumer.start();
+    MessageQueue queue = patiently(() -> consumer.fetchSubscribeMessageQueues(topic)).stream()
+        .filter(q -> q.getQueueId() == args.number("queue", 0)).findFirst().get();
+    new Thread(() -> {
+      Wire.Json event = new Wire.Json().put("event", "pulled").put("member", name);
+      try {
+        PullResult result =
+            consumer.pullBlockIfNotFound(queue, "*", args.number("offset", 0), 32);
+        event.put("status", result.getPullStatus()).put("next", result.getNextBeginOffset());
+      } catch (Exception e) {
+        event.put("status", e.toString());
+      }
+      Wire.print(event);
+      consumer.shutdown();
+    }, name).start();
+  }
+
   private static List<String> assigned(DefaultMQPushConsumer consumer) {
     return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable()
         .keySet().stream().filter(queue -> !queue.getTopic().startsWith("%RETRY%")).sorted()
         .map(queue -> queue.getTopic() + "-" + queue.getQueueId()).collect(Collectors.toList());
   }
 
-  private static Wire.Json json(MessageExt message) {
+  static Wire.Json json(MessageExt message) {
     return new Wire.Json().put("topic", message.getTopic()).put("partition", message.getQueueId())
         .put("offset", message.getQueueOffset()).put("value", Wire.hex(message.getBody()))
         .put("tags", message.getTags()).put("keys", message.getKeys())
