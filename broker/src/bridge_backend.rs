@@ -161,8 +161,8 @@ impl Backend for BridgeBackend {
             bytes_in: metrics.bytes_in.value(),
             bytes_out: metrics.bytes_out(),
             earliest_append_ms: self.earliest.over_all(&self.node).await,
-            disk_used_ratio: crate::system::disk_used_ratio(&self.node.config.data_dir),
-            data_dir: self.node.config.data_dir.display().to_string(),
+            disk_used_ratio: crate::system::disk_used_ratio(self.node.config.data_dir()),
+            data_dir: self.node.config.data_dir().display().to_string(),
             ..RuntimeCounters::default()
         };
         self.rates.fill(&mut counters);

@@ -12,7 +12,7 @@ pub mod topic;
 pub mod values;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use duolog_coordinator::group::config::{Assignor, MigrationPolicy};
 
@@ -31,9 +31,12 @@ pub enum StartConfigError {
     /// An address is wrong or not allowed.
     #[error(transparent)]
     Listener(#[from] ListenerError),
-    /// More than one log directory.
-    #[error("expected one directory in log.dirs, got {0:?}; several are not supported yet")]
-    SeveralLogDirs(String),
+    /// No log directory.
+    #[error("at least one log directory must be defined via log.dirs or log.dir")]
+    NoLogDir,
+    /// A log directory twice.
+    #[error("duplicate log directory found: {} in log.dirs", .0.display())]
+    DuplicateLogDir(PathBuf),
 }
 
 /// Whether RocketMQ groups show a protocol type to Kafka tools (`rmq.group.listing`).
@@ -195,8 +198,8 @@ pub struct Config {
     pub values: Values,
     /// `node.id`.
     pub node_id: i32,
-    /// The one log directory.
-    pub data_dir: PathBuf,
+    /// `log.dirs`, absolute; at least one.
+    pub log_dirs: Vec<PathBuf>,
     /// Kafka listeners.
     pub listeners: Vec<Endpoint>,
     /// What Metadata answers for each listener, in their order; `None`: the bound address.
@@ -255,16 +258,10 @@ impl Config {
     }
 
     fn from_values(values: Values, control: bool) -> Result<Self, StartConfigError> {
-        let dirs = values.set_value("log.dirs").or_else(|| values.set_value("log.dir"));
-        let dirs = dirs.map_or("duolog-data", |(dirs, _)| dirs);
-        if key::list(dirs).len() != 1 {
-            return Err(StartConfigError::SeveralLogDirs(dirs.to_owned()));
-        }
-        // Absolute, so that what is shown can be found from anywhere.
-        let data_dir = std::path::absolute(dirs).unwrap_or_else(|_| PathBuf::from(dirs));
+        let log_dirs = log_dirs(&values)?;
         let config = Self {
             node_id: values.parse("node.id")?,
-            data_dir,
+            log_dirs,
             listeners: listener::parse("listeners", values.text("listeners").unwrap_or_default())?,
             advertised: match values.text("advertised.listeners") {
                 Some(text) => Some(listener::parse("advertised.listeners", text)?),
@@ -294,6 +291,25 @@ impl Config {
         listener::check_ports(&config)?;
         Ok(config)
     }
+
+    /// The first of the log directories.
+    pub fn data_dir(&self) -> &Path {
+        self.log_dirs.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+}
+
+fn log_dirs(values: &Values) -> Result<Vec<PathBuf>, StartConfigError> {
+    let text = values.set_value("log.dirs").or_else(|| values.set_value("log.dir"));
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for dir in key::list(text.map_or("duolog-data", |(dirs, _)| dirs)) {
+        // Absolute, so that what is shown can be found from anywhere.
+        let dir = std::path::absolute(dir).unwrap_or_else(|_| PathBuf::from(dir));
+        if dirs.contains(&dir) {
+            return Err(StartConfigError::DuplicateLogDir(dir));
+        }
+        dirs.push(dir);
+    }
+    if dirs.is_empty() { Err(StartConfigError::NoLogDir) } else { Ok(dirs) }
 }
 
 fn connections(values: &Values) -> Result<ConnectionConfig, ConfigError> {

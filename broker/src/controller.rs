@@ -112,15 +112,23 @@ impl Controller {
     /// Reads the metadata log into an image and takes up its work. `image` holds the node's static
     /// configuration.
     ///
-    /// Errors: the log cannot be read; a record in it is not known to this version.
+    /// Errors: the log cannot be read; a record in it is not known to this version; a partition is in
+    /// two log directories.
     pub async fn open(
         image: Image,
         partitions: Arc<Partitions>,
         instruments: Arc<Instruments>,
     ) -> Result<Self, MetadataLogError> {
-        let (log, image) = MetadataLog::open(image, &partitions).await?;
+        let (log, mut image) = MetadataLog::open(image, &partitions).await?;
         partitions.shared().hints_are_for(image.topics().map(|topic| topic.id));
-        image.topics().for_each(|topic| partitions.put_topic(topic));
+        let notes = partitions.shared().settle(&image)?;
+        if !notes.is_empty() {
+            log.append(&notes).await?;
+        }
+        for note in notes {
+            image.apply(note)?;
+        }
+        image.topics().for_each(|topic| partitions.put_topic(topic, image.places(topic.id)));
         let image = Arc::new(ArcSwap::from_pointee(image));
         let (owner, commands) = mpsc::channel(METADATA_CHANGES_MAX);
         let routes = Arc::new(Routes::new(instruments));

@@ -1,7 +1,7 @@
-//! The directory of all data: whose it is, who has it, how it was left.
+//! One log directory: whose it is, who has it, how it was left.
 //!
 //! At the top lie Kafka's own files: `.lock`, `meta.properties`, `.kafka_cleanshutdown`, and the
-//! three offset checkpoints. Below it one folder per partition.
+//! offset checkpoints. Below it one folder per partition. See `log_dirs.rs` for all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,12 @@ use crate::controller::names::METADATA_TOPIC;
 
 const LOCK: &str = ".lock";
 const META: &str = "meta.properties";
+
+/// At the root of many file systems, and nobody's.
+const LOST_AND_FOUND: &str = "lost+found";
+
+/// Tells one log directory from another, wherever it is mounted (KIP-858).
+pub type DirectoryId = TopicId;
 
 /// A directory that this node must not use, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +78,55 @@ pub enum DataDirError {
         /// What is wrong.
         reason: String,
     },
+    /// Two directories of different clusters.
+    #[error(
+        "log directories {} and {} belong to different clusters, {first_cluster} and \
+         {second_cluster}: take one of them out of log.dirs",
+        first.display(), second.display()
+    )]
+    TwoClusters {
+        /// One.
+        first: PathBuf,
+        /// Its cluster.
+        first_cluster: TopicId,
+        /// Another.
+        second: PathBuf,
+        /// Its cluster.
+        second_cluster: TopicId,
+    },
+    /// A directory and its copy.
+    #[error(
+        "log directories {} and {} have one directory.id, {id}: is one a copy of the other?",
+        first.display(), second.display()
+    )]
+    SameId {
+        /// One.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+        /// Of both.
+        id: DirectoryId,
+    },
+    /// The metadata log twice.
+    #[error(
+        "{METADATA_TOPIC}-0 is in both {} and {}: move the older one away",
+        first.display(), second.display()
+    )]
+    TwoMetadataLogs {
+        /// One place.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
+    /// The metadata log is not in the directories that can be used.
+    #[error(
+        "the metadata log is not in the log directories that can be used, so it is taken to be in \
+         one that cannot: {source}"
+    )]
+    WithoutMetadataLog {
+        /// Why one cannot be used.
+        source: DiskError,
+    },
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -83,6 +138,8 @@ pub struct DataDir {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     cluster_id: TopicId,
+    directory_id: DirectoryId,
+    holds_metadata: bool,
     shutdown: Shutdown,
     _lock: Box<dyn DiskLock>,
 }
@@ -97,7 +154,7 @@ impl DataDir {
         path: &Path,
         node_id: i32,
         fresh_id: TopicId,
-        directory_id: TopicId,
+        directory_id: DirectoryId,
     ) -> Result<Self, DataDirError> {
         create_durable_dir_all(&*disk, path)?;
         let lock = disk.lock(&path.join(LOCK)).map_err(|error| match error.kind {
@@ -107,30 +164,40 @@ impl DataDir {
         let entries = disk.list(path)?;
         let has = |name: &str| entries.iter().any(|entry| entry.name == name);
         let metadata_log = format!("{METADATA_TOPIC}-0");
-        let cluster_id = if has(META) {
-            let cluster = read_meta(&*disk, path, node_id)?;
+        let (cluster_id, directory_id) = if has(META) {
+            let (cluster, directory) = read_meta(&*disk, path, node_id)?;
             let kafkas = entries.iter().any(|entry| entry.name == "__cluster_metadata-0");
             if kafkas && !has(&metadata_log) {
                 let (dir, cluster) = (path.to_owned(), cluster.to_string());
                 return Err(DataDirError::Kafkas { dir, cluster });
             }
-            cluster
+            (cluster, directory)
         } else {
             if has(&metadata_log) {
                 return Err(DataDirError::WithoutMeta { dir: path.to_owned(), node_id });
             }
-            if let Some(entry) = entries.iter().find(|entry| !entry.name.starts_with('.')) {
+            let is_foreign = |name: &str| !name.starts_with('.') && name != LOST_AND_FOUND;
+            if let Some(entry) = entries.iter().find(|entry| is_foreign(&entry.name)) {
                 let (dir, found) = (path.to_owned(), entry.name.clone());
                 return Err(DataDirError::Foreign { dir, found });
             }
             write_meta(&*disk, path, node_id, fresh_id, directory_id)?;
-            fresh_id
+            (fresh_id, directory_id)
         };
         let shutdown = match CleanShutdown::take(&*disk, path)? {
             Some(_) => Shutdown::Clean,
             None => Shutdown::Unclean,
         };
-        Ok(Self { disk, path: path.to_owned(), cluster_id, shutdown, _lock: lock })
+        let holds_metadata = has(&metadata_log);
+        let path = path.to_owned();
+        Ok(Self { disk, path, cluster_id, directory_id, holds_metadata, shutdown, _lock: lock })
+    }
+
+    /// The cluster that the directory at `path` says it belongs to, if it says so.
+    pub fn cluster_of(disk: &dyn Disk, path: &Path) -> Option<TopicId> {
+        // Whatever else is wrong with it is told when it is opened.
+        let meta = MetaProperties::read(disk, path).ok().flatten()?;
+        meta.cluster_id.parse().ok()
     }
 
     /// The disk it lies on.
@@ -146,6 +213,16 @@ impl DataDir {
     /// The cluster that its data belongs to.
     pub fn cluster_id(&self) -> TopicId {
         self.cluster_id
+    }
+
+    /// Its own id.
+    pub fn directory_id(&self) -> DirectoryId {
+        self.directory_id
+    }
+
+    /// Whether the metadata log was here when it was opened.
+    pub fn holds_metadata(&self) -> bool {
+        self.holds_metadata
     }
 
     /// How it was left.
@@ -174,7 +251,12 @@ fn write_meta(
     meta.write(disk, dir, "written by duolog")
 }
 
-fn read_meta(disk: &dyn Disk, dir: &Path, node_id: i32) -> Result<TopicId, DataDirError> {
+/// The ids of cluster and directory.
+fn read_meta(
+    disk: &dyn Disk,
+    dir: &Path,
+    node_id: i32,
+) -> Result<(TopicId, DirectoryId), DataDirError> {
     let path = dir.join(META);
     let unreadable = |reason: String| DataDirError::Unreadable { path: path.clone(), reason };
     let meta = MetaProperties::read(disk, dir)
@@ -187,8 +269,10 @@ fn read_meta(disk: &dyn Disk, dir: &Path, node_id: i32) -> Result<TopicId, DataD
              set node.id={held} or choose another directory with --data-dir"
         )));
     }
-    let cluster = &meta.cluster_id;
-    cluster.parse().map_err(|error| unreadable(format!("cluster.id {cluster:?}: {error}")))
+    let id = |name: &str, text: &str| {
+        text.parse().map_err(|error| unreadable(format!("{name} {text:?}: {error}")))
+    };
+    Ok((id("cluster.id", &meta.cluster_id)?, id("directory.id", &meta.directory_id)?))
 }
 
 #[cfg(test)]

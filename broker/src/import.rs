@@ -154,8 +154,8 @@ pub async fn run(config: Config, dir: &Path) -> Result<Report, ImportError> {
     let taken = take(&node, &source).await;
     node.stop().await;
     let report = taken?;
-    join_checkpoints(&*disk, &config.data_dir, &source)?;
-    name_folders(&*disk, &config.data_dir, &source)?;
+    join_checkpoints(&*disk, config.data_dir(), &source)?;
+    name_folders(&*disk, config.data_dir(), &source)?;
     Ok(report)
 }
 
@@ -282,7 +282,7 @@ fn lock(disk: &dyn Disk, dir: &Path) -> Result<(File, Box<dyn DiskLock>), Import
 
 /// Copies the folders and makes their topics topics of the node.
 async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, ImportError> {
-    let root = node.partitions.shared().data_dir.path();
+    let root = node.config.data_dir();
     let mut report =
         Report { clean: source.clean, topics: Vec::new(), left_out: source.left_out.clone() };
     let mut topics = Vec::new();

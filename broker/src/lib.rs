@@ -6,6 +6,7 @@ pub mod config;
 pub mod limits;
 
 pub mod data_dir;
+pub mod log_dirs;
 pub mod partitions;
 
 pub mod controller;

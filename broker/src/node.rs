@@ -14,14 +14,15 @@ use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
 use crate::coordinators::transactions::Transactions;
-use crate::data_dir::{DataDir, DataDirError};
+use crate::data_dir::DataDirError;
 use crate::heavy::BatchReading;
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
 use crate::kafka::errors::ErrorCode;
 use crate::kafka::fetch_sessions::FetchSessions;
+use crate::log_dirs::{FreshIds, LogDirs};
 use crate::metrics::Metrics;
-use crate::partitions::{Partitions, Shared, deletion, housekeeping};
+use crate::partitions::{Partitions, PlacementError, Shared, deletion, housekeeping};
 use crate::random;
 use crate::server::memory::{AnswerMemory, RequestMemory};
 
@@ -33,13 +34,25 @@ pub enum StartError {
     DataDir(#[from] DataDirError),
     /// The metadata log.
     #[error("metadata log: {0}")]
-    Metadata(#[from] MetadataLogError),
+    Metadata(MetadataLogError),
+    /// The folders of partitions.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// Random bytes.
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
     /// The disk.
     #[error(transparent)]
     Disk(#[from] DiskError),
+}
+
+impl From<MetadataLogError> for StartError {
+    fn from(error: MetadataLogError) -> Self {
+        match error {
+            MetadataLogError::Placement(error) => Self::Placement(error),
+            error => Self::Metadata(error),
+        }
+    }
 }
 
 /// Everything that serves requests.
@@ -76,25 +89,21 @@ pub struct Node {
 }
 
 impl Node {
-    /// Takes the data directory on `disk`, replays the metadata, and starts the background work.
+    /// Takes the log directories on `disk`, replays the metadata, and starts the background work.
     pub async fn start(
         config: Arc<Config>,
         disk: Arc<dyn Disk>,
         events: Events,
     ) -> Result<Arc<Self>, StartError> {
-        let (cluster_id, directory_id) = (random::uuid()?, random::uuid()?);
-        let data_dir = Arc::new(DataDir::open(
-            disk,
-            &config.data_dir,
-            config.node_id,
-            cluster_id,
-            directory_id,
-        )?);
+        let directories = config.log_dirs.iter().map(|_| random::uuid());
+        let directories = directories.collect::<Result<_, _>>()?;
+        let fresh = FreshIds { cluster: random::uuid()?, directories };
+        let log_dirs = LogDirs::open(disk, &config.log_dirs, config.node_id, &fresh)?;
         let stopping = CancellationToken::new();
         let instruments = Arc::new(Instruments::new(events));
         let metrics = Arc::new(Metrics::default());
         let shared = Arc::new(Shared::new(
-            data_dir,
+            log_dirs,
             NodeId(config.node_id),
             instruments.clone(),
             metrics.clone(),

@@ -15,6 +15,7 @@ pub mod housekeeping;
 mod inbox;
 mod observe;
 mod open;
+mod placement;
 mod published;
 mod registry;
 mod round;
@@ -25,9 +26,10 @@ mod trouble;
 mod upkeep;
 mod waiters;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use duolog_log_core::ids::{LeaderEpoch, NodeId, TopicId, TopicPartition};
@@ -43,6 +45,7 @@ use self::append::{Append, AppendError, AppendResult, Flush, Payload};
 use self::flusher::Flusher;
 pub use self::inbox::Placed;
 use self::inbox::{End, Inbox};
+pub use self::placement::PlacementError;
 pub use self::published::Offsets;
 use self::published::Published;
 pub use self::registry::Partitions;
@@ -54,16 +57,16 @@ pub use self::waiters::Registration;
 use self::waiters::Waiters;
 use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
-use crate::data_dir::DataDir;
 use crate::instruments::Instruments;
 use crate::limits::{TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::log_dirs::{LogDir, LogDirs};
 use crate::metrics::Metrics;
 
 /// What all partitions of a node have in common.
 #[derive(Debug)]
 pub struct Shared {
     /// Where the folders are.
-    pub data_dir: Arc<DataDir>,
+    pub log_dirs: LogDirs,
     /// This node.
     pub node: NodeId,
     leader_epoch: AtomicI32,
@@ -71,7 +74,8 @@ pub struct Shared {
     timer: Timer,
     instruments: Arc<Instruments>,
     metrics: Arc<Metrics>,
-    hints: checkpoints::Hints,
+    /// Those that the checkpoints mean by their names.
+    topics_at_start: OnceLock<HashSet<TopicId>>,
     /// Held by the thread that writes a checkpoint.
     checkpoint_writer: Mutex<()>,
     /// A sealed segment was synced: the recovery point is worth being written.
@@ -88,18 +92,19 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For the partitions in `data_dir`; call it inside the runtime that their owners shall run on.
+    /// For the partitions in `log_dirs`; call it inside the runtime that their owners shall run on.
     ///
-    /// Errors: a checkpoint cannot be read; the flusher's thread cannot be started.
+    /// Errors: the flusher's thread cannot be started.
     pub fn new(
-        data_dir: Arc<DataDir>,
+        log_dirs: LogDirs,
         node: NodeId,
         instruments: Arc<Instruments>,
         metrics: Arc<Metrics>,
         producer_id_expiration_ms: i64,
         stopping: CancellationToken,
     ) -> DiskResult<Self> {
-        let no_thread = |error| DiskError::new("start a flusher for", data_dir.path(), error);
+        let no_thread =
+            |error| DiskError::new("start a flusher for", log_dirs.metadata().path(), error);
         Ok(Self {
             node,
             leader_epoch: AtomicI32::new(0),
@@ -107,7 +112,7 @@ impl Shared {
             timer: Timer::default(),
             instruments,
             metrics,
-            hints: checkpoints::Hints::read(&data_dir)?,
+            topics_at_start: OnceLock::new(),
             checkpoint_writer: Mutex::new(()),
             seal_synced: Notify::new(),
             producer_id_expiration_ms,
@@ -117,7 +122,7 @@ impl Shared {
             empty_reader: Arc::new(LogReader::empty()),
             runtime: tokio::runtime::Handle::current(),
             stopping,
-            data_dir,
+            log_dirs,
         })
     }
 
@@ -143,6 +148,8 @@ pub struct Partition {
     pub index: i32,
     /// Cluster-wide number, never given twice.
     pub number: u32,
+    /// Where its folder is, or would be.
+    log_dir: ArcSwap<LogDir>,
     config: ArcSwap<TopicConfig>,
     published: Published,
     transactions: OpenTransactions,
@@ -167,14 +174,24 @@ pub struct Partition {
 }
 
 impl Partition {
-    fn new(topic: &Topic, index: i32, number: u32, shared: Arc<Shared>) -> Arc<Self> {
-        let known = shared.hints.knows(topic.id, &topic.name, index);
-        let cleaned_to = shared.hints.cleaned_to(topic.id, &topic.name, index);
+    fn new(
+        topic: &Topic,
+        index: i32,
+        number: u32,
+        log_dir: Arc<LogDir>,
+        shared: Arc<Shared>,
+    ) -> Arc<Self> {
+        let meant = shared.hints_mean(topic.id);
+        let known = meant && log_dir.hints().knows(&topic.name, index);
+        let cleaned_to = log_dir.hints().cleaned_to(&topic.name, index).filter(|_| meant);
+        // What is in a directory that cannot be read is not nothing.
+        let untouched = log_dir.is_online() && !known;
         Arc::new(Self {
             topic: topic.name.clone(),
             topic_id: topic.id,
             index,
             number,
+            log_dir: ArcSwap::new(log_dir),
             config: ArcSwap::new(topic.config.clone()),
             published: Published::new(shared.leader_epoch()),
             transactions: OpenTransactions::default(),
@@ -184,7 +201,7 @@ impl Partition {
             room: Arc::new(Semaphore::new(WAITING_BYTES_MAX / WAITING_UNIT_BYTES)),
             was_opened: AtomicBool::new(false),
             trouble: trouble::Trouble::default(),
-            untouched: AtomicBool::new(!known),
+            untouched: AtomicBool::new(untouched),
             has_folder: AtomicBool::new(known),
             cleaned_to: AtomicI64::new(cleaned_to.unwrap_or(-1)),
             uncleanable: AtomicBool::new(false),
@@ -196,7 +213,17 @@ impl Partition {
 
     /// Its folder.
     pub fn dir(&self) -> PathBuf {
-        self.shared.data_dir.path().join(folder(&self.topic, self.index))
+        self.log_dir.load().path().join(folder(&self.topic, self.index))
+    }
+
+    /// The directory that its folder is in, or would be.
+    pub fn log_dir(&self) -> Arc<LogDir> {
+        self.log_dir.load_full()
+    }
+
+    /// Whether that cannot be used: every request is refused.
+    pub fn is_offline(&self) -> bool {
+        !self.log_dir.load().is_online()
     }
 
     /// Topic and number.
@@ -229,7 +256,7 @@ impl Partition {
         if self.was_opened() {
             return self.bytes();
         }
-        let (disk, dir) = (self.shared.data_dir.disk(), self.dir());
+        let (disk, dir) = (self.shared.log_dirs.disk(), self.dir());
         // What cannot be looked into takes nothing that is known.
         let entries = disk.list(&dir).unwrap_or_default().into_iter();
         let logs = entries.filter(|entry| entry.name.ends_with(FileKind::Log.suffix()));

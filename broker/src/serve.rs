@@ -128,7 +128,8 @@ impl Doors {
         writeln!(out, "  RocketMQ name server  {}", self.namesrv.local_addr()?)?;
         writeln!(out, "  RocketMQ broker       {} (VIP {vip})", self.broker.local_addr()?)?;
         writeln!(out, "  HTTP                  {} (/metrics{control})", self.http.local_addr()?)?;
-        writeln!(out, "  data                  {}", node.config.data_dir.display())?;
+        let dirs = node.config.log_dirs.iter().map(|dir| dir.display().to_string());
+        writeln!(out, "  data                  {}", dirs.collect::<Vec<_>>().join(", "))?;
         out.flush()
     }
 

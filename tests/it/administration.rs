@@ -61,6 +61,46 @@ fn records_are_deleted_and_log_directories_described() {
 }
 
 #[test]
+fn partitions_lie_in_two_log_directories_of_which_one_fails() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = Launch::new(folder.path()).expect("ports").data_in(&["one", "two"]);
+    let node = launch.start().expect("a node");
+    tool(&node, "kafka-topics", &["--create", "--topic", "t", "--partitions", "2"]);
+    let dirs = launch.data_dirs();
+    let describe = |node: &Node| {
+        let shown = tool(node, "kafka-log-dirs", &["--describe", "--topic-list", "t"]);
+        let json = shown.lines().find(|line| line.starts_with('{')).expect("a line of JSON");
+        let shown: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        dirs.iter()
+            .map(|dir| {
+                let all = shown["brokers"][0]["logDirs"].as_array().expect("directories");
+                let of = |one: &&serde_json::Value| one["logDir"] == dir.display().to_string();
+                let found = all.iter().find(of).expect("this directory");
+                let partitions = found["partitions"].as_array().expect("partitions").iter();
+                let names = partitions.map(|one| one["partition"].as_str().expect("a name"));
+                (names.map(str::to_owned).collect::<Vec<_>>(), found["error"].is_string())
+            })
+            .collect::<Vec<_>>()
+    };
+    let in_each = [(vec!["t-0".to_owned()], false), (vec!["t-1".to_owned()], false)];
+    assert_eq!(describe(&node), in_each);
+    assert!(node.stop().expect("the node stops").success());
+    // A disk that is not mounted.
+    let away = folder.path().join("away");
+    std::fs::rename(&dirs[1], &away).expect("renamed");
+    std::fs::write(&dirs[1], "").expect("written");
+    let node = launch.start().expect("a node");
+    assert_eq!(describe(&node), [(vec!["t-0".to_owned()], false), (Vec::new(), true)]);
+    let described = tool(&node, "kafka-topics", &["--describe", "--topic", "t"]);
+    has(&described, "Partition: 1\tLeader: none");
+    assert!(node.stop().expect("the node stops").success());
+    std::fs::remove_file(&dirs[1]).expect("removed");
+    std::fs::rename(&away, &dirs[1]).expect("renamed");
+    assert_eq!(describe(&launch.start().expect("a node")), in_each);
+}
+
+#[test]
 fn leaders_replicas_quorum_and_features() {
     let _turn = turn();
     let folder = tempfile::tempdir().expect("a folder");

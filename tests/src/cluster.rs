@@ -110,6 +110,8 @@ pub struct Launch {
     settings: Vec<(String, String)>,
     environment: Vec<(String, String)>,
     flags: Vec<String>,
+    /// Names of the log directories below `directory`.
+    data: Vec<String>,
     /// What a shell does before it becomes the node.
     before: Option<String>,
 }
@@ -123,6 +125,7 @@ impl Launch {
             settings: Vec::new(),
             environment: Vec::new(),
             flags: Vec::new(),
+            data: vec!["data".to_owned()],
             before: None,
         })
     }
@@ -155,8 +158,18 @@ impl Launch {
         self.ports
     }
 
+    /// Has the node keep its data in several log directories, by their names.
+    pub fn data_in(mut self, names: &[&str]) -> Self {
+        self.data = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
     pub fn data_dir(&self) -> PathBuf {
-        self.directory.join("data")
+        self.data_dirs().swap_remove(0)
+    }
+
+    pub fn data_dirs(&self) -> Vec<PathBuf> {
+        self.data.iter().map(|name| self.directory.join(name)).collect()
     }
 
     /// The command line, for tests that expect the start to fail.
@@ -169,7 +182,8 @@ impl Launch {
                 shell
             }
         };
-        command.arg("serve").arg("--data-dir").arg(self.data_dir());
+        let dirs: Vec<_> = self.data_dirs().iter().map(|dir| dir.display().to_string()).collect();
+        command.arg("serve").arg("--data-dir").arg(dirs.join(","));
         let listeners = [
             ("listeners", format!("PLAINTEXT://127.0.0.1:{}", self.ports.kafka)),
             ("rocketmq.namesrvListenPort", self.ports.namesrv.to_string()),

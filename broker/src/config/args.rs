@@ -35,7 +35,7 @@ pub struct ServeArgs {
     /// TOML file of config keys; RocketMQ's names stand under [rocketmq].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Directory of all data [default: ./duolog-data].
+    /// Directory of all data, or several, separated by commas [default: ./duolog-data].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Set one config key; wins over file and environment (DUOLOG_NUM_PARTITIONS=3).

@@ -20,7 +20,8 @@ fn defaults_serve_on_loopback_with_the_documented_ports_and_names() {
     assert_eq!(config.group.initial_rebalance_delay_ms, 3000);
     assert_eq!(config.group.offsets_topic_partitions, 50);
     assert_eq!(config.rocketmq.flush_disk_type, FlushDiskType::Async);
-    assert_eq!(config.data_dir, std::env::current_dir().expect("a directory").join("duolog-data"));
+    let here = std::env::current_dir().expect("a directory");
+    assert_eq!(config.log_dirs, [here.join("duolog-data")]);
 }
 
 #[test]
@@ -68,12 +69,17 @@ fn the_fast_profile_shortens_timings_only_where_nothing_else_is_set() {
 }
 
 #[test]
-fn one_data_directory_is_taken() {
-    let error = load(&["log.dirs=/a,/b"]).expect_err("two").to_string();
-    assert!(error.contains("expected one directory"), "{error}");
+fn log_directories_are_absolute_and_each_is_given_once() {
+    let config = load(&["log.dirs=/a, b/c"]).expect("valid");
+    let here = std::env::current_dir().expect("a directory");
+    assert_eq!(config.log_dirs, [PathBuf::from("/a"), here.join("b/c")]);
+    let error = load(&["log.dirs=/a,/b,/a"]).expect_err("twice").to_string();
+    assert!(error.contains("duplicate log directory found: /a"), "{error}");
+    let error = load(&["log.dirs= ,"]).expect_err("none").to_string();
+    assert!(error.contains("at least one log directory"), "{error}");
     let args = ServeArgs { data_dir: Some("/x".into()), ..ServeArgs::default() };
     let config = Config::load(&args, std::iter::empty()).expect("valid");
-    assert_eq!(config.data_dir, PathBuf::from("/x"));
+    assert_eq!(config.data_dir(), Path::new("/x"));
     for key in ["log.dirs", "log.dir"] {
         let args = ServeArgs { assignments: vec![format!("{key}=/y")], ..args.clone() };
         let error = Config::load(&args, std::iter::empty()).expect_err("two flags").to_string();
@@ -82,7 +88,7 @@ fn one_data_directory_is_taken() {
         let variable = format!("DUOLOG_{}", key.to_uppercase().replace('.', "_"));
         let args = ServeArgs { assignments: Vec::new(), ..args };
         let config = Config::load(&args, [(variable, "/y".to_owned())].into_iter());
-        assert_eq!(config.expect("valid").data_dir, PathBuf::from("/x"));
+        assert_eq!(config.expect("valid").data_dir(), Path::new("/x"));
     }
 }
 
@@ -119,9 +125,9 @@ fn a_properties_file_is_answered_with_what_is_expected() {
 fn the_http_port_and_the_older_name_of_the_data_directory_are_taken() {
     let config = load(&["http.host=127.0.0.2", "http.port=4711", "log.dir=/y"]).expect("valid");
     assert_eq!(config.http, ([127, 0, 0, 2].into(), 4711));
-    assert_eq!(config.data_dir, PathBuf::from("/y"));
+    assert_eq!(config.data_dir(), Path::new("/y"));
     let both = load(&["log.dir=/y", "log.dirs=/z"]).expect("valid");
-    assert_eq!(both.data_dir, PathBuf::from("/z"), "as in Kafka, log.dirs wins");
+    assert_eq!(both.data_dir(), Path::new("/z"), "as in Kafka, log.dirs wins");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use duolog_bridge::translate::send::{TimestampBounds, Tombstones};
 use duolog_log_core::ids::TopicId;
 
 use self::shared_map::SharedMap;
-use super::record::{ConfigScope, MetadataRecord, TopicRecord};
+use super::record::{ConfigScope, MetadataRecord, Places, TopicRecord};
 use crate::config::topic::{Overrides, TopicConfig};
 use crate::config::values::{ConfigError, Source, Values};
 
@@ -62,6 +62,7 @@ pub struct Image {
     cluster_id: TopicId,
     topics: Arc<Topics>,
     deleted: BTreeMap<TopicId, Arc<str>>,
+    places: Arc<SharedMap<TopicId, Arc<Places>>>,
     configs: BTreeMap<(ConfigScope, String), Overrides>,
     groups: Arc<SharedMap<Arc<str>, Arc<SubscriptionGroup>>>,
     kv: Arc<BTreeMap<(String, String), String>>,
@@ -93,6 +94,7 @@ impl Image {
             cluster_id: TopicId::ZERO,
             topics: Arc::default(),
             deleted: BTreeMap::new(),
+            places: Arc::default(),
             configs: BTreeMap::new(),
             groups: Arc::default(),
             kv: Arc::default(),
@@ -150,6 +152,11 @@ impl Image {
     /// Deleted topics whose folders may still be there.
     pub fn deleted(&self) -> &BTreeMap<TopicId, Arc<str>> {
         &self.deleted
+    }
+
+    /// In which log directories a topic is, if that was ever noted.
+    pub fn places(&self, topic: TopicId) -> Option<&Places> {
+        self.places.get(&topic).map(|places| &**places)
     }
 
     /// Whether groups see the same in both: topics and what is set for single groups.
@@ -233,6 +240,10 @@ impl Image {
                 overrides: topic.overrides.clone(),
             }),
         });
+        let places = self.topics_sorted().into_iter().filter_map(|topic| {
+            let places = self.places(topic.id)?.clone();
+            Some(MetadataRecord::Places { id: topic.id, places: Some(places) })
+        });
         let deleted = self
             .deleted
             .iter()
@@ -256,6 +267,7 @@ impl Image {
             .into_iter()
             .chain(configs)
             .chain(topics)
+            .chain(places)
             .chain(deleted)
             .chain(groups)
             .chain(kv)
@@ -309,6 +321,13 @@ impl Image {
             MetadataRecord::NextProducerId(next) => self.next_producer_id = next,
             MetadataRecord::NextPartitionNumber(next) => self.next_partition_number = next,
             MetadataRecord::LeaderEpoch(epoch) => self.leader_epoch = Some(epoch),
+            MetadataRecord::Places { id, places } => {
+                let held = Arc::make_mut(&mut self.places);
+                match places {
+                    Some(places) => held.insert(id, Arc::new(places)),
+                    None => drop(held.remove(&id)),
+                }
+            }
         }
         Ok(Change::Other)
     }

@@ -24,7 +24,7 @@ use crate::config::topic::Overrides;
 use crate::config::values::ConfigError;
 use crate::limits::DECOMPRESSED_BYTES_MAX;
 use crate::partitions::append::{AppendError, Flush, Payload};
-use crate::partitions::{Partition, Partitions};
+use crate::partitions::{Partition, Partitions, PlacementError};
 
 /// The log's own id, which no random id is equal to.
 pub const METADATA_TOPIC_ID: TopicId = TopicId([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -75,6 +75,9 @@ pub enum MetadataLogError {
     /// A stored setting does not fit this version.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A partition is in two log directories.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// The directory is put together from two clusters.
     #[error("the metadata log is of cluster {log}, meta.properties of cluster {directory}")]
     OtherCluster {
@@ -101,7 +104,7 @@ impl MetadataLog {
         let partition = partitions.put_metadata(&metadata_topic(&image)?);
         replay(&partition, &mut image).await?;
         let log = Self { partition };
-        let directory = shared.data_dir.cluster_id();
+        let directory = shared.log_dirs.cluster_id();
         let mut first = Vec::new();
         match image.cluster_id() {
             TopicId::ZERO => first.push(MetadataRecord::Cluster { id: directory }),

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
-use super::image::{Change, Image};
+use super::image::{Change, Image, Topic};
 use super::log::MetadataLog;
 use super::record::MetadataRecord;
 use super::routes::Routes;
 use super::{ControllerError, ProducerIds};
+use crate::log_dirs::LogDirs;
 use crate::partitions::Partitions;
 
 /// Ids given out with one write of the metadata log (Kafka's `ProducerIdsBlock`).
@@ -90,8 +91,10 @@ impl Owner {
     }
 
     /// Writes `records`, synced, and makes them part of the image.
-    async fn write(&self, records: Vec<MetadataRecord>) -> Result<(), ControllerError> {
+    async fn write(&self, mut records: Vec<MetadataRecord>) -> Result<(), ControllerError> {
         let before = self.image.load_full();
+        let places = places(&self.partitions.shared().log_dirs, &before, &records);
+        records.extend(places);
         let mut image = (*before).clone();
         let mut changes = Vec::with_capacity(records.len());
         for record in &records {
@@ -107,12 +110,15 @@ impl Owner {
         for change in changes {
             match change {
                 Change::TopicPut(topic) => {
-                    self.partitions.put_topic(&topic);
+                    self.partitions.put_topic(&topic, image.places(topic.id));
                     let before = before.topic_by_id(topic.id).map(|topic| &topic.queues);
                     publications.extend(self.routes.begin(before, &topic.queues));
                 }
                 Change::AllTopics => {
-                    image.topics().for_each(|topic| self.partitions.put_topic(topic));
+                    let put = |topic: &Arc<Topic>| {
+                        self.partitions.put_topic(topic, image.places(topic.id));
+                    };
+                    image.topics().for_each(put);
                 }
                 Change::TopicGone(topic) => self.routes.forget(topic.id),
                 Change::Other => {}
@@ -136,4 +142,28 @@ impl Owner {
         self.producer_ids.first += 1;
         Ok(id)
     }
+}
+
+/// Where the partitions that `records` make go, to be noted with them; nothing on a node with one log
+/// directory.
+fn places(dirs: &LogDirs, image: &Image, records: &[MetadataRecord]) -> Vec<MetadataRecord> {
+    let mut notes = Vec::new();
+    for record in records {
+        let MetadataRecord::Topic { name, topic } = record else { continue };
+        let held = image.topic(name);
+        let noted = held.and_then(|held| image.places(held.id));
+        match topic {
+            None => notes.extend(noted.and(held).map(|held| (held.id, None))),
+            Some(topic) if dirs.all().len() > 1 || noted.is_some() => {
+                let mut places = noted.cloned().unwrap_or_default();
+                let more = topic.numbers.len().saturating_sub(places.dirs.len());
+                places.dirs.extend(dirs.with_fewest(more));
+                if more > 0 {
+                    notes.push((topic.id, Some(places)));
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    notes.into_iter().map(|(id, places)| MetadataRecord::Places { id, places }).collect()
 }

@@ -12,6 +12,7 @@ use duolog_bridge::backend::SubscriptionGroup;
 use duolog_log_core::ids::TopicId;
 
 use crate::config::topic::Overrides;
+use crate::data_dir::DirectoryId;
 
 /// What a configuration belongs to; the numbers of Kafka's `ConfigResource.Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,15 @@ pub struct TopicRecord {
     pub numbers: Vec<u32>,
     /// What the topic itself sets.
     pub overrides: Overrides,
+}
+
+/// Where a topic's partitions are, on a node that has, or has had, several log directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The directory of each partition, in order.
+    pub dirs: Vec<DirectoryId>,
+    /// Partitions whose copy in another directory is about to take their place, and that directory.
+    pub moves: BTreeMap<i32, DirectoryId>,
 }
 
 /// One change of the metadata. `None` takes the key away.
@@ -88,6 +98,13 @@ pub enum MetadataRecord {
     NextPartitionNumber(u32),
     /// The epoch in which the node leads since its last start.
     LeaderEpoch(i32),
+    /// In which log directories a topic is.
+    Places {
+        /// The topic's id.
+        id: TopicId,
+        /// `None`: nothing is noted.
+        places: Option<Places>,
+    },
 }
 
 /// A stored record that this version cannot read.
@@ -126,6 +143,7 @@ const KV: i16 = 5;
 const NEXT_PRODUCER_ID: i16 = 6;
 const NEXT_PARTITION_NUMBER: i16 = 7;
 const LEADER_EPOCH: i16 = 8;
+const PLACES: i16 = 9;
 
 /// The only version of every value so far.
 const VERSION: i16 = 0;
@@ -183,6 +201,11 @@ impl MetadataRecord {
                 key.out.put_i16(LEADER_EPOCH);
                 value.out.put_i32(*epoch);
                 true
+            }
+            Self::Places { id, places } => {
+                key.out.put_i16(PLACES);
+                key.out.put_slice(&id.0);
+                places.as_ref().map(|places| value.places(places)).is_some()
             }
         };
         (key.out.freeze(), present.then(|| value.out.freeze()))
@@ -250,6 +273,10 @@ impl MetadataRecord {
                 Self::NextPartitionNumber(u32::from_be_bytes(value.ok_or(missing)?.array("next")?))
             }
             LEADER_EPOCH => Self::LeaderEpoch(value.ok_or(missing)?.i32("epoch")?),
+            PLACES => Self::Places {
+                id: TopicId(key.array("id")?),
+                places: value.map(Reader::places).transpose()?,
+            },
             _ => return Err(MetadataRecordError::UnknownType(kind)),
         })
     }
@@ -290,6 +317,16 @@ impl Writer {
         self.count(topic.numbers.len());
         topic.numbers.iter().for_each(|number| self.out.put_u32(*number));
         self.map(&topic.overrides);
+    }
+
+    fn places(&mut self, places: &Places) {
+        self.count(places.dirs.len());
+        places.dirs.iter().for_each(|id| self.out.put_slice(&id.0));
+        self.count(places.moves.len());
+        for (partition, id) in &places.moves {
+            self.out.put_i32(*partition);
+            self.out.put_slice(&id.0);
+        }
     }
 
     fn subscription_group(&mut self, group: &SubscriptionGroup) {
@@ -370,6 +407,15 @@ impl Reader<'_> {
         let numbers: Result<Vec<u32>> =
             (0..count).map(|_| Ok(u32::from_be_bytes(self.array("numbers")?))).collect();
         Ok(TopicRecord { id, internal, numbers: numbers?, overrides: self.map("overrides")? })
+    }
+
+    fn places(&mut self) -> Result<Places> {
+        let count = self.count(16, "dirs")?;
+        let dirs: Result<Vec<_>> = (0..count).map(|_| Ok(TopicId(self.array("dirs")?))).collect();
+        let count = self.count(20, "moves")?;
+        let moves: Result<_> =
+            (0..count).map(|_| Ok((self.i32("moves")?, TopicId(self.array("moves")?)))).collect();
+        Ok(Places { dirs: dirs?, moves: moves? })
     }
 
     fn subscription_group(&mut self, name: Arc<str>) -> Result<SubscriptionGroup> {

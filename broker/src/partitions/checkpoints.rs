@@ -1,8 +1,8 @@
-//! The four offset files at the top of the data directory: what they said, and writing them.
+//! The four offset files at the top of each log directory: what they said, and writing them.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use duolog_log_core::ids::{TopicId, TopicPartition};
 use duolog_log_core::log::{OnLoss, OpenHint, Shutdown};
@@ -16,16 +16,15 @@ use super::{Partition, Partitions, Shared, folder};
 use crate::controller::METADATA_TOPIC_ID;
 use crate::controller::names::{METADATA_TOPIC, OFFSETS_TOPIC};
 use crate::data_dir::DataDir;
+use crate::log_dirs::LogDir;
 
-/// What the files said at start, for partitions whose log was not opened since.
+/// What the files of a directory said at start, for partitions whose log was not opened since.
 ///
 /// The files go by topic names. They speak of the topics that there were at start, not of one that
 /// has taken over a name since.
 #[derive(Debug)]
 pub struct Hints {
     shutdown: Shutdown,
-    /// Those topics; the metadata log is always meant.
-    topics: OnceLock<HashSet<TopicId>>,
     recovery_points: Offsets,
     log_starts: Offsets,
     high_watermarks: Offsets,
@@ -38,7 +37,13 @@ impl Shared {
     /// Notes which topics there were at start; see [`Hints`].
     pub(crate) fn hints_are_for(&self, topics: impl Iterator<Item = TopicId>) {
         // There is one start.
-        let _ = self.hints.topics.set(topics.collect());
+        let _ = self.topics_at_start.set(topics.collect());
+    }
+
+    /// Whether the files may mean this topic by its name; they always mean the metadata log.
+    pub(super) fn hints_mean(&self, topic: TopicId) -> bool {
+        let was_there = || self.topics_at_start.get().is_some_and(|all| all.contains(&topic));
+        topic == METADATA_TOPIC_ID || was_there()
     }
 }
 
@@ -86,13 +91,29 @@ impl Hints {
         };
         Ok(Self {
             shutdown: data_dir.shutdown(),
-            topics: OnceLock::new(),
             recovery_points: read(RECOVERY_POINT_FILE)?,
             log_starts: read(LOG_START_FILE)?,
             high_watermarks: read(REPLICATION_FILE)?,
             cleaned: read(CLEANER_FILE)?,
             folders: folders(data_dir)?,
         })
+    }
+
+    /// Of a directory that cannot be read.
+    pub fn none() -> Self {
+        Self {
+            shutdown: Shutdown::Unclean,
+            recovery_points: Offsets::new(),
+            log_starts: Offsets::new(),
+            high_watermarks: Offsets::new(),
+            cleaned: Offsets::new(),
+            folders: HashSet::new(),
+        }
+    }
+
+    /// Names of the folders that were there.
+    pub(super) fn folders(&self) -> &HashSet<String> {
+        &self.folders
     }
 
     /// What is known of a log before it is opened.
@@ -110,19 +131,18 @@ impl Hints {
         }
     }
 
-    /// Up to where compaction had worked on a partition, if it ever had.
-    pub(super) fn cleaned_to(&self, topic: TopicId, name: &Arc<str>, index: i32) -> Option<i64> {
+    /// Up to where compaction had worked on a partition of a topic that they mean, if it ever had.
+    pub(super) fn cleaned_to(&self, name: &Arc<str>, index: i32) -> Option<i64> {
         let partition = TopicPartition { topic: name.clone(), partition: index };
-        self.cleaned.get(&partition).copied().filter(|_| self.speak_of(topic))
+        self.cleaned.get(&partition).copied()
     }
 
-    /// Whether anything was left of a partition, be it only an offset.
-    pub(super) fn knows(&self, topic: TopicId, name: &Arc<str>, index: i32) -> bool {
+    /// Whether anything was left of a partition of a topic that they mean, be it only an offset.
+    pub(super) fn knows(&self, name: &Arc<str>, index: i32) -> bool {
         let partition = TopicPartition { topic: name.clone(), partition: index };
-        self.speak_of(topic)
-            && (self.folders.contains(&folder(name, index))
-                || self.log_starts.contains_key(&partition)
-                || self.high_watermarks.get(&partition).is_some_and(|offset| *offset > 0))
+        self.folders.contains(&folder(name, index))
+            || self.log_starts.contains_key(&partition)
+            || self.high_watermarks.get(&partition).is_some_and(|offset| *offset > 0)
     }
 
     /// The HW of a log before it is opened.
@@ -131,17 +151,8 @@ impl Hints {
     }
 
     fn offset(&self, file: &Offsets, partition: &Partition) -> Option<i64> {
-        file.get(&partition.name()).copied().filter(|_| self.speak_of(partition.topic_id))
-    }
-
-    fn speak_of(&self, topic: TopicId) -> bool {
-        let was_there = || self.topics.get().is_some_and(|topics| topics.contains(&topic));
-        topic == METADATA_TOPIC_ID || was_there()
-    }
-
-    /// Whether the last stop was a clean one.
-    pub fn shutdown(&self) -> Shutdown {
-        self.shutdown
+        let is_meant = || partition.shared.hints_mean(partition.topic_id);
+        file.get(&partition.name()).copied().filter(|_| is_meant())
     }
 }
 
@@ -182,11 +193,13 @@ impl Checkpoint {
     }
 
     /// The offset of `partition`: as published, or as it was when its log was not opened since.
-    fn offset(self, partition: &Partition, hints: &Hints) -> Option<i64> {
+    fn offset(self, partition: &Partition) -> Option<i64> {
         if self == Self::Cleaned {
             return partition.cleaned_to();
         }
         if !partition.was_opened() {
+            let dir = partition.log_dir();
+            let hints = dir.hints();
             let held = match self {
                 Self::RecoveryPoint => &hints.recovery_points,
                 Self::LogStart => &hints.log_starts,
@@ -212,18 +225,26 @@ impl Checkpoint {
         let each = all.iter().chain(metadata.as_ref()).map(|partition| {
             let mut hasher = DefaultHasher::new();
             // What the last run left of a log does not change until it is opened.
-            let offset =
-                partition.was_opened().then(|| self.offset(partition, &partition.shared.hints));
-            (&partition.topic_id.0, partition.number, offset).hash(&mut hasher);
+            let opened = partition.was_opened();
+            let known = opened.then(|| (self.offset(partition), partition.log_dir().id().0));
+            (&partition.topic_id.0, partition.number, known).hash(&mut hasher);
             hasher.finish()
         });
         // In whatever order they come.
         each.fold(0, u64::wrapping_add)
     }
 
-    /// Writes the file, with every partition of this node. Blocks, also while another file or the
-    /// same one is being written.
+    /// Writes the file of each directory, with every partition in it. Blocks, also while another file
+    /// or the same one is being written.
+    ///
+    /// Goes on after an error and returns the first.
     pub fn write(self, partitions: &Partitions) -> DiskResult<()> {
+        let dirs = &partitions.shared().log_dirs;
+        dirs.online().map(|dir| self.write_in(dir, partitions)).fold(Ok(()), Result::and)
+    }
+
+    /// Writes the file of one directory.
+    pub(super) fn write_in(self, dir: &Arc<LogDir>, partitions: &Partitions) -> DiskResult<()> {
         let shared = partitions.shared();
         // Each writes its file under the same other name first, and none may replace a newer one.
         let _alone = shared.checkpoint_writer.lock();
@@ -232,12 +253,9 @@ impl Checkpoint {
         let offsets: Offsets = all
             .iter()
             .chain(metadata.as_ref())
-            .filter_map(|partition| {
-                let offset = self.offset(partition, &shared.hints)?;
-                Some((partition.name(), offset))
-            })
+            .filter(|partition| Arc::ptr_eq(&partition.log_dir(), dir))
+            .filter_map(|partition| Some((partition.name(), self.offset(partition)?)))
             .collect();
-        let data_dir = &shared.data_dir;
-        write_offsets(&**data_dir.disk(), data_dir.path(), self.file(), &offsets)
+        write_offsets(&**shared.log_dirs.disk(), dir.path(), self.file(), &offsets)
     }
 }

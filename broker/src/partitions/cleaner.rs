@@ -210,9 +210,9 @@ impl Cleaner {
         let (partition, partitions) = (self.partition.clone(), self.partitions.clone());
         let write = move || -> DiskResult<()> {
             // Without the new segments the checkpoint would lie about the old ones.
-            partition.shared.data_dir.disk().sync_dir(&partition.dir())?;
+            partition.shared.log_dirs.disk().sync_dir(&partition.dir())?;
             partition.cleaned_to.store(offset, Ordering::Release);
-            Checkpoint::Cleaned.write(&partitions)
+            Checkpoint::Cleaned.write_in(&partition.log_dir(), &partitions)
         };
         Ok(blocking(write).await?.map_err(LogError::from)?)
     }

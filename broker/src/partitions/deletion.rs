@@ -1,5 +1,6 @@
 //! Folders of deleted topics: renamed at once, removed a little later, as Kafka does.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use duolog_log_core::storage::disk::{Disk, DiskError, DiskResult, EntryKind};
 use super::{Partition, Partitions, Shared, checkpoints};
 use crate::controller::image::Image;
 use crate::controller::names::METADATA_TOPIC;
+use crate::log_dirs::LogDir;
 use crate::random;
 
 /// Behind the name of a folder that is being removed.
@@ -59,12 +61,15 @@ pub async fn delete_leftovers(
 ) -> DiskResult<()> {
     let all = partitions.clone();
     let going = tokio::task::spawn_blocking(move || {
-        let data_dir = &all.shared().data_dir;
-        let entries = data_dir.disk().list(data_dir.path())?.into_iter();
-        let folders = entries.filter(|entry| entry.kind == EntryKind::Dir);
         let is_its = |folder: &str| parse_folder(folder).is_some_and(|(topic, _)| topic == &*name);
-        let its = folders.filter(|entry| is_its(&entry.name));
-        let dirs: Vec<PathBuf> = its.map(|entry| data_dir.path().join(entry.name)).collect();
+        let log_dirs = &all.shared().log_dirs;
+        let mut dirs = Vec::new();
+        for root in log_dirs.online().map(|dir| dir.path()) {
+            let entries = log_dirs.disk().list(root)?.into_iter();
+            let folders = entries.filter(|entry| entry.kind == EntryKind::Dir);
+            let its = folders.filter(|entry| is_its(&entry.name));
+            dirs.extend(its.map(|entry| root.join(entry.name)));
+        }
         rename_all(&all, id, &dirs, 0)?;
         checkpoints::write_all(&all)
     });
@@ -75,7 +80,8 @@ fn joined(
     outcome: Result<DiskResult<()>, tokio::task::JoinError>,
     partitions: &Partitions,
 ) -> DiskResult<()> {
-    let failed = |error| DiskError::new("rename in", partitions.shared().data_dir.path(), error);
+    let dir = partitions.shared().log_dirs.metadata();
+    let failed = |error| DiskError::new("rename in", dir.path(), error);
     outcome.unwrap_or_else(|error| Err(failed(std::io::Error::other(error))))
 }
 
@@ -88,8 +94,8 @@ fn rename_all(
     dirs: &[PathBuf],
     delay_ms: i64,
 ) -> DiskResult<()> {
-    let data_dir = &partitions.shared().data_dir;
-    let (disk, mut renamed, mut outcome) = (data_dir.disk(), Vec::new(), Ok(()));
+    let disk = partitions.shared().log_dirs.disk();
+    let (mut renamed, mut outcome) = (Vec::new(), Ok(()));
     for dir in dirs {
         let name = match read_topic_id(&**disk, dir) {
             // Without an id it was not opened to the end, which nobody but this topic tried.
@@ -103,7 +109,8 @@ fn rename_all(
         }
     }
     // Also what an earlier attempt renamed.
-    let synced = disk.sync_dir(data_dir.path());
+    let roots: BTreeSet<&Path> = dirs.iter().filter_map(|dir| dir.parent()).collect();
+    let synced = roots.into_iter().map(|root| disk.sync_dir(root)).fold(Ok(()), Result::and);
     remove_later(partitions.shared(), renamed, delay_ms);
     synced.and(outcome)
 }
@@ -112,7 +119,7 @@ fn remove_later(shared: &Arc<Shared>, dirs: Vec<PathBuf>, delay_ms: i64) {
     if dirs.is_empty() {
         return;
     }
-    let disk = shared.data_dir.disk().clone();
+    let disk = shared.log_dirs.disk().clone();
     let stopping = shared.stopping.clone();
     shared.runtime.spawn(async move {
         tokio::select! {
@@ -152,10 +159,20 @@ fn rename(disk: &dyn Disk, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
 
 /// Brings the folders into line with the metadata at start: finishes deletions, sets aside what no
 /// topic knows. Blocks. Returns the deleted topics of which nothing is left, neither a folder under
-/// their name nor an offset in a checkpoint.
+/// their name nor an offset in a checkpoint; what is in a directory that is offline is not waited for.
 pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>> {
-    let shared = partitions.shared();
-    let (disk, root) = (shared.data_dir.disk(), shared.data_dir.path());
+    let dirs = &partitions.shared().log_dirs;
+    for dir in dirs.online() {
+        sweep_dir(partitions, image, dir)?;
+    }
+    if !image.deleted().is_empty() {
+        checkpoints::write_all(partitions)?;
+    }
+    Ok(image.deleted().keys().copied().collect())
+}
+
+fn sweep_dir(partitions: &Partitions, image: &Image, dir: &Arc<LogDir>) -> DiskResult<()> {
+    let (disk, root) = (partitions.shared().log_dirs.disk(), dir.path());
     let (mut renamed, mut names_changed) = (Vec::new(), false);
     for entry in disk.list(root)?.into_iter().filter(|entry| entry.kind == EntryKind::Dir) {
         let path = root.join(&entry.name);
@@ -167,9 +184,15 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>>
         if topic == METADATA_TOPIC {
             continue;
         }
+        let home = home_of(partitions, image, topic, index);
+        let is_here = home.as_ref().is_some_and(|home| Arc::ptr_eq(home, dir));
         match fate(image, topic, index, read_topic_id(&**disk, &path)?) {
+            // Left behind by a move to another directory, which holds all of it.
+            Fate::Kept if !is_here && home.is_some_and(|home| home.is_online()) => {
+                renamed.extend(rename(&**disk, &path, DELETE_SUFFIX)?);
+            }
             Fate::Kept => continue,
-            Fate::Refused { expected, found } => {
+            Fate::Refused { expected, found } if is_here => {
                 tracing::error!(folder = %path.display(), %expected, %found,
                     "partition.metadata names another topic id than the metadata log: the partition \
                      is refused. Put the expected id into that file if the records are this topic's, \
@@ -177,7 +200,8 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>>
                 continue;
             }
             Fate::Deleted => renamed.extend(rename(&**disk, &path, DELETE_SUFFIX)?),
-            Fate::Stray => {
+            // The topic's own folder, if it has one, is in another directory.
+            Fate::Refused { .. } | Fate::Stray => {
                 if let Some(renamed) = rename(&**disk, &path, STRAY_SUFFIX)? {
                     tracing::warn!(folder = %renamed.display(),
                         "set aside: no topic knows this folder");
@@ -189,11 +213,12 @@ pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>>
     if names_changed {
         disk.sync_dir(root)?;
     }
-    renamed.iter().try_for_each(|dir| disk.remove_dir_all(dir))?;
-    if !image.deleted().is_empty() {
-        checkpoints::write_all(partitions)?;
-    }
-    Ok(image.deleted().keys().copied().collect())
+    renamed.iter().try_for_each(|dir| disk.remove_dir_all(dir))
+}
+
+/// The log directory of the partition that a folder is named after.
+fn home_of(partitions: &Partitions, image: &Image, topic: &str, index: i32) -> Option<Arc<LogDir>> {
+    Some(partitions.find(image.topic(topic)?.id, index)?.log_dir())
 }
 
 /// What becomes of a folder at start.

@@ -1,5 +1,6 @@
 //! What has to be done now and then: checkpoints, retention, recovery after an unclean stop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::checkpoints::Checkpoint;
 use super::cleaner;
 use super::{Partition, Partitions};
 use crate::limits::CLOSING_MAX;
+use crate::log_dirs::LogDir;
 use crate::node::Node;
 
 /// Between two looks for logs that nobody writes to.
@@ -150,7 +152,7 @@ async fn rest(partitions: Arc<Partitions>) {
 /// Lets every partition look for what is too old; opens those that nobody has used yet, one by one,
 /// but none that was never written.
 async fn keep_house(partitions: Arc<Partitions>, stopping: CancellationToken) {
-    let written = |partition: &Arc<Partition>| !partition.is_untouched();
+    let written = |partition: &Arc<Partition>| !partition.is_untouched() && !partition.is_offline();
     for partition in partitions.all().into_iter().chain(partitions.metadata()).filter(written) {
         if stopping.is_cancelled() {
             return;
@@ -165,61 +167,72 @@ async fn keep_house(partitions: Arc<Partitions>, stopping: CancellationToken) {
     }
 }
 
-/// After an unclean stop, recovers every log, also those that nobody asks for: only then may the
-/// next stop be called clean.
+/// In directories that were not left cleanly, recovers every log, also those that nobody asks for: only
+/// then may the next stop be called clean.
 async fn recover(node: Arc<Node>) {
-    let mut all_recovered = true;
-    if node.partitions.shared().hints.shutdown() == Shutdown::Unclean {
-        let all = node.partitions.all().into_iter();
-        for partition in all.filter(|partition| !partition.is_untouched()) {
-            if node.stopping.is_cancelled() {
-                return;
-            }
-            // Who cannot be opened has been told of, and keeps no other from its recovery.
-            all_recovered &= partition.reader().await.is_ok();
+    let shared = node.partitions.shared();
+    let mut failed = Vec::new();
+    for partition in node.partitions.all().into_iter().filter(|one| !one.is_untouched()) {
+        let dir = partition.log_dir();
+        if !dir.is_online() || dir.shutdown() == Shutdown::Clean {
+            continue;
+        }
+        if node.stopping.is_cancelled() {
+            return;
+        }
+        // Who cannot be opened has been told of, and keeps no other from its recovery.
+        if partition.reader().await.is_err() {
+            failed.push(dir);
         }
     }
-    if all_recovered {
-        node.partitions.set_recovered();
-    }
+    let whole = |dir: &&Arc<LogDir>| !failed.iter().any(|failed| Arc::ptr_eq(failed, dir));
+    shared.log_dirs.online().filter(whole).for_each(|dir| dir.set_recovered());
 }
 
-/// Ends the background work, closes every log for good, writes the checkpoints, and the marker of a clean stop if it
-/// was one. The metadata log is the last.
+/// Ends the background work, closes every log for good, writes the checkpoints, and in each directory
+/// the marker of a clean stop if it was one. The metadata log is the last.
 pub async fn stop(node: &Node) {
     let partitions = &node.partitions;
     node.background.close();
     node.background.wait().await;
-    let mut clean = partitions.is_recovered();
+    let dirs = &partitions.shared().log_dirs;
+    let mut unclean: Vec<_> =
+        dirs.online().filter(|dir| !dir.is_recovered()).map(|dir| dir.path().to_owned()).collect();
     let mut closing = JoinSet::new();
-    for partition in partitions.all() {
+    let open = partitions.all().into_iter().filter(|partition| !partition.is_offline());
+    for partition in open {
         if closing.len() >= CLOSING_MAX {
-            clean &= closing.join_next().await.is_none_or(|closed| closed.unwrap_or(false));
+            // A task that panics ends the process.
+            unclean.extend(closing.join_next().await.and_then(Result::ok).flatten());
         }
         closing.spawn(stop_one(partition));
     }
     while let Some(closed) = closing.join_next().await {
-        clean &= closed.unwrap_or(false);
+        unclean.extend(closed.ok().flatten());
     }
     if let Some(metadata) = partitions.metadata() {
-        clean &= stop_one(metadata).await;
+        unclean.extend(stop_one(metadata).await);
     }
+    let mut written = true;
     for checkpoint in [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::HighWatermark] {
-        clean &= write(partitions.clone(), checkpoint).await == Written::Yes;
+        written &= write(partitions.clone(), checkpoint).await == Written::Yes;
     }
-    if clean && let Err(error) = partitions.shared().data_dir.mark_clean() {
-        tracing::error!(%error, "cannot note the clean stop");
+    for dir in dirs.online().filter(|dir| written && !unclean.iter().any(|at| at == dir.path())) {
+        if let Err(error) = dir.mark_clean() {
+            tracing::error!(directory = %dir.path().display(), %error,
+                "cannot note the clean stop");
+        }
     }
 }
 
-/// Closes a log for good; returns whether the next start need not scan it.
-async fn stop_one(partition: Arc<Partition>) -> bool {
+/// Closes a log for good; returns its directory if the next start has to scan it.
+async fn stop_one(partition: Arc<Partition>) -> Option<PathBuf> {
     let closed = partition.stop().await;
     if let Err(error) = &closed {
         tracing::error!(topic = %partition.topic, partition = partition.index, %error,
             "cannot close the log");
     }
-    closed.is_ok()
+    closed.is_err().then(|| partition.log_dir().path().to_owned())
 }
 
 #[cfg(test)]

@@ -40,7 +40,11 @@ async fn open_and_lead(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendE
 }
 
 fn open_log(partition: &Partition) -> Result<Log, LogError> {
-    let shared = &partition.shared;
+    let (shared, dir) = (&partition.shared, partition.log_dir());
+    if !dir.is_online() {
+        let text = format!("log directory {} is offline", dir.path().display());
+        return Err(LogError::Storage(text));
+    }
     partition.set_has_folder();
     let identity = LogIdentity {
         topic: partition.topic.clone(),
@@ -49,10 +53,10 @@ fn open_log(partition: &Partition) -> Result<Log, LogError> {
     };
     let config = shared.log_config(&partition.config());
     let hint =
-        if partition.was_opened() { partition.reopen_hint() } else { shared.hints.of(partition) };
-    let disk = shared.data_dir.disk().clone();
+        if partition.was_opened() { partition.reopen_hint() } else { dir.hints().of(partition) };
+    let disk = shared.log_dirs.disk().clone();
     let (log, report) = Log::open(disk, &partition.dir(), identity, config, hint, clock::now_ms())?;
-    partition.tell_recovery(&report, shared.hints.high_watermark(partition));
+    partition.tell_recovery(&report, dir.hints().high_watermark(partition));
     Ok(log)
 }
 
@@ -65,7 +69,7 @@ fn lead(partition: &Partition, log: &Log) -> Result<Replica, AppendError> {
         log_end_offset: Offset(log.log_end_offset()),
         first_unstable_offset: log.first_unstable_offset().map(Offset),
     };
-    let high_watermark = Offset(shared.hints.high_watermark(partition));
+    let high_watermark = Offset(partition.log_dir().hints().high_watermark(partition));
     let rules = rules(&config);
     let mut replica = Replica::new(shared.node, rules, position, high_watermark);
     let all = BTreeSet::from([shared.node]);

@@ -22,6 +22,7 @@ use crate::testing::rocketmq::send_fields;
 use crate::testing::served::{self, TestNode, batch};
 
 mod damage;
+mod dirs;
 mod flushes;
 mod stop;
 

@@ -30,7 +30,8 @@ impl Trouble {
 impl Partition {
     /// The log cannot be opened; every request to it is refused.
     pub(super) fn tell_unopened(&self, error: &AppendError) {
-        if !self.trouble.is_news(&error.to_string()) {
+        // Of a directory that is offline its own start has told.
+        if !self.log_dir().is_online() || !self.trouble.is_news(&error.to_string()) {
             return;
         }
         let is_damaged = matches!(error, AppendError::Log(LogError::Corrupt { .. }));

@@ -12,6 +12,10 @@ fn samples() -> Vec<MetadataRecord> {
     };
     let mut group = SubscriptionGroup::with_defaults("g".into());
     group.attributes.insert("a".to_owned(), "é".to_owned());
+    let places = Places {
+        dirs: vec![TopicId([3; 16]), TopicId([4; 16])],
+        moves: BTreeMap::from([(1, TopicId([3; 16]))]),
+    };
     vec![
         MetadataRecord::Cluster { id: TopicId([1; 16]) },
         MetadataRecord::Topic { name: "t".into(), topic: Some(topic) },
@@ -31,6 +35,8 @@ fn samples() -> Vec<MetadataRecord> {
         MetadataRecord::NextProducerId(i64::MAX),
         MetadataRecord::NextPartitionNumber(u32::MAX),
         MetadataRecord::LeaderEpoch(7),
+        MetadataRecord::Places { id: TopicId([7; 16]), places: Some(places) },
+        MetadataRecord::Places { id: TopicId([7; 16]), places: None },
     ]
 }
 

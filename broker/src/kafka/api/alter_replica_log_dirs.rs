@@ -1,12 +1,11 @@
-//! AlterReplicaLogDirs: key 34, v1–v2. A replica stays in the one log directory that there is; any
-//! other is refused.
+//! AlterReplicaLogDirs: key 34, v1–v2. A replica stays in its log directory; any other is refused.
 //!
-//! Leaves out: moving, for which there is nowhere to go. Source: KIP-113;
-//! ReplicaManager.alterReplicaLogDirs.
+//! Leaves out: moving. Source: KIP-113; ReplicaManager.alterReplicaLogDirs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Context, Handler};
 use crate::kafka::codec::Str;
@@ -51,10 +50,20 @@ impl Handler for AlterReplicaLogDirs {
 }
 
 fn alter(context: &Context, path: &str, topic: &str, index: i32) -> ErrorCode {
-    if Path::new(path) != context.node.partitions.shared().data_dir.path() {
+    let partitions = &context.node.partitions;
+    let Some(dir) = partitions.shared().log_dirs.at(Path::new(path)) else {
         return ErrorCode::LogDirNotFound;
-    }
+    };
     let image = context.node.controller.image();
-    let topic = image.topic(topic).filter(|topic| topic.has_partition(index));
-    if topic.is_some() { ErrorCode::None } else { ErrorCode::UnknownTopicOrPartition }
+    let topic = image.topic(topic);
+    let Some(partition) = topic.and_then(|topic| partitions.find(topic.id, index)) else {
+        return ErrorCode::UnknownTopicOrPartition;
+    };
+    if !dir.is_online() || partition.is_offline() {
+        ErrorCode::KafkaStorageError
+    } else if Arc::ptr_eq(&partition.log_dir(), dir) {
+        ErrorCode::None
+    } else {
+        ErrorCode::LogDirNotFound
+    }
 }

@@ -1,7 +1,7 @@
-//! DescribeLogDirs: key 35, v1–v5. The log directory of this node, and what each partition takes of it.
+//! DescribeLogDirs: key 35, v1–v5. The log directories of this node, and what each partition takes.
 //!
-//! Partitions that were never written take nothing, and are listed. Leaves out: replicas on their way
-//! to another directory, since there is one. Source: KIP-113, KIP-827, KIP-1066;
+//! Partitions that were never written take nothing, and are listed. Of a directory that is offline
+//! nothing is known. Source: KIP-113, KIP-827, KIP-1066;
 //! ReplicaManager.describeLogDirs.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use crate::kafka::codec::messages::describe_log_dirs_response::{
 };
 use crate::kafka::codec::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::log_dirs::LogDir;
 use crate::partitions::Partition;
 use crate::system;
 
@@ -29,32 +30,37 @@ impl Handler for DescribeLogDirs {
 
     async fn handle(context: &Context, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse {
         let wanted = wanted(context, request.topics.as_deref());
-        let dir = context.node.partitions.shared().data_dir.path().to_owned();
+        let dirs = context.node.partitions.shared().log_dirs.all().to_vec();
         let measured = tokio::task::spawn_blocking(move || {
-            let space = system::disk_space(&dir);
-            let topics: Vec<_> = wanted.into_iter().map(measured).collect();
-            let log_dir: Str = dir.display().to_string().into();
-            let unknown =
-                |bytes: Option<u64>| bytes.map_or(-1, |b| i64::try_from(b).unwrap_or(i64::MAX));
-            DescribeLogDirsResult {
-                log_dir,
-                topics,
-                total_bytes: unknown(space.map(|space| space.total)),
-                usable_bytes: unknown(space.map(|space| space.usable)),
-                ..DescribeLogDirsResult::default()
-            }
+            dirs.iter().map(|dir| described(dir, &wanted)).collect()
         });
         match measured.await {
-            Ok(result) => DescribeLogDirsResponse {
-                results: vec![result],
-                ..DescribeLogDirsResponse::default()
-            },
+            Ok(results) => {
+                DescribeLogDirsResponse { results, ..DescribeLogDirsResponse::default() }
+            }
             Err(error) => {
-                tracing::error!(%error, "cannot look into the log directory");
+                tracing::error!(%error, "cannot look into the log directories");
                 let error_code = ErrorCode::KafkaStorageError.code();
                 DescribeLogDirsResponse { error_code, ..DescribeLogDirsResponse::default() }
             }
         }
+    }
+}
+
+fn described(dir: &Arc<LogDir>, wanted: &Wanted) -> DescribeLogDirsResult {
+    let log_dir: Str = dir.path().display().to_string().into();
+    if !dir.is_online() {
+        let error_code = ErrorCode::KafkaStorageError.code();
+        return DescribeLogDirsResult { error_code, log_dir, ..DescribeLogDirsResult::default() };
+    }
+    let space = system::disk_space(dir.path());
+    let bytes = |bytes: Option<u64>| bytes.map_or(-1, |b| i64::try_from(b).unwrap_or(i64::MAX));
+    DescribeLogDirsResult {
+        log_dir,
+        topics: wanted.iter().filter_map(|topic| measured(dir, topic)).collect(),
+        total_bytes: bytes(space.map(|space| space.total)),
+        usable_bytes: bytes(space.map(|space| space.usable)),
+        ..DescribeLogDirsResult::default()
     }
 }
 
@@ -83,13 +89,21 @@ fn wanted(context: &Context, topics: Option<&[DescribableLogDirTopic]>) -> Wante
     found.into_iter().filter(|(_, partitions)| !partitions.is_empty()).collect()
 }
 
-/// Looks into the folders of logs that are not open.
-fn measured((name, partitions): (Str, Vec<Arc<Partition>>)) -> DescribeLogDirsTopic {
-    let partition = |partition: &Arc<Partition>| DescribeLogDirsPartition {
-        partition_index: partition.index,
-        partition_size: i64::try_from(partition.bytes_on_disk()).unwrap_or(i64::MAX),
-        offset_lag: 0,
-        is_future_key: false,
-    };
-    DescribeLogDirsTopic { name, partitions: partitions.iter().map(partition).collect() }
+/// What partitions of a topic take of a directory, if one is there. Looks into the folders of logs that
+/// are not open.
+fn measured(
+    dir: &Arc<LogDir>,
+    (name, partitions): &(Str, Vec<Arc<Partition>>),
+) -> Option<DescribeLogDirsTopic> {
+    let here = partitions.iter().filter(|partition| Arc::ptr_eq(&partition.log_dir(), dir));
+    let partitions: Vec<_> = here
+        .map(|partition| DescribeLogDirsPartition {
+            partition_index: partition.index,
+            partition_size: i64::try_from(partition.bytes_on_disk()).unwrap_or(i64::MAX),
+            offset_lag: 0,
+            is_future_key: false,
+        })
+        .collect();
+    let name = name.clone();
+    (!partitions.is_empty()).then_some(DescribeLogDirsTopic { name, partitions })
 }

@@ -112,7 +112,7 @@ impl Page<'_> {
         };
         let count = topic.partition_count();
         let end = first.saturating_add(self.left).min(count).max(first);
-        let partitions = (first..end).map(|index| partition(self.context, index)).collect();
+        let partitions = (first..end).map(|index| partition(self.context, topic, index)).collect();
         self.left -= end - first;
         self.topics.push(described(topic, partitions));
         if end < count {
@@ -121,18 +121,24 @@ impl Page<'_> {
     }
 }
 
-fn partition(context: &Context, partition_index: i32) -> DescribeTopicPartitionsResponsePartition {
+fn partition(
+    context: &Context,
+    topic: &Topic,
+    partition_index: i32,
+) -> DescribeTopicPartitionsResponsePartition {
     let node = context.node.id();
+    let offline = context.node.partitions.is_offline(topic.id, partition_index);
+    let code = if offline { ErrorCode::LeaderNotAvailable } else { ErrorCode::None };
     DescribeTopicPartitionsResponsePartition {
-        error_code: ErrorCode::None.code(),
+        error_code: code.code(),
         partition_index,
-        leader_id: node,
+        leader_id: if offline { -1 } else { node },
         leader_epoch: context.node.leader_epoch(),
         replica_nodes: vec![node],
         isr_nodes: vec![node],
         eligible_leader_replicas: Some(Vec::new()),
         last_known_elr: Some(Vec::new()),
-        offline_replicas: Vec::new(),
+        offline_replicas: if offline { vec![node] } else { Vec::new() },
     }
 }
 

@@ -134,14 +134,18 @@ fn found(context: &Context, topic: &Topic) -> MetadataResponseTopic {
     let node = context.node.id();
     let leader_epoch = context.node.leader_epoch();
     let partitions = (0..topic.partition_count())
-        .map(|partition_index| MetadataResponsePartition {
-            error_code: ErrorCode::None.code(),
-            partition_index,
-            leader_id: node,
-            leader_epoch,
-            replica_nodes: vec![node],
-            isr_nodes: vec![node],
-            offline_replicas: Vec::new(),
+        .map(|partition_index| {
+            let offline = context.node.partitions.is_offline(topic.id, partition_index);
+            let leaderless = ErrorCode::LeaderNotAvailable;
+            MetadataResponsePartition {
+                error_code: if offline { leaderless } else { ErrorCode::None }.code(),
+                partition_index,
+                leader_id: if offline { -1 } else { node },
+                leader_epoch,
+                replica_nodes: vec![node],
+                isr_nodes: vec![node],
+                offline_replicas: if offline { vec![node] } else { Vec::new() },
+            }
         })
         .collect();
     MetadataResponseTopic {

@@ -249,9 +249,8 @@ async fn a_stop_closes_many_logs_and_the_next_start_scans_none() {
         client.produce(&name, 1, batch(&["kept"])).await;
     }
     let node = TestNode::start_on(node.stop().await.crash(Crash::ForgetUnsynced), &[]).await;
-    assert!(
-        node.node.partitions.shared().hints.shutdown() == duolog_log_core::log::Shutdown::Clean
-    );
+    let dirs = &node.node.partitions.shared().log_dirs;
+    assert!(dirs.metadata().shutdown() == duolog_log_core::log::Shutdown::Clean);
     let mut client = node.connect().await;
     for number in 0..TOPICS {
         assert!(fetch(&mut client, &format!("t{number}"), 0).await.1 > 0);

@@ -219,6 +219,10 @@ impl State {
         if self.dir_at(path).is_some() {
             return Ok(());
         }
+        if self.inode_at(path).is_some() {
+            let error = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(DiskError::new("create folder", path, error));
+        }
         let (parent, name) = split("create folder", path)?;
         let parent = self.dir_at(&parent).ok_or_else(|| not_found("create folder", path))?;
         let dir = self.fresh_id();
