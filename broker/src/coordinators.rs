@@ -20,12 +20,14 @@ mod load;
 mod metadata;
 mod timer;
 
+mod courier;
 mod service;
 
 mod groups;
 mod kafka;
 mod rocketmq;
 
+pub mod timers;
 pub mod transactions;
 
 use std::fmt;
@@ -41,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::groups::Groups;
 pub use self::rocketmq::NoticeSink;
-use self::service::{Service, TopicSettings};
+use self::service::{Cleanup, Service, TopicSettings};
 use self::shard::Shard;
 use crate::config::Config;
 use crate::controller::image::Topic;
@@ -76,6 +78,7 @@ impl Coordinators {
         let topic = TopicSettings {
             partitions: config.group.offsets_topic_partitions,
             segment_bytes: config.group.offsets_topic_segment_bytes,
+            cleanup: Cleanup::Compacted,
         };
         let groups = Groups::new(config, controller, instruments.events.clone());
         Arc::new(Self {

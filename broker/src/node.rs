@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
+use crate::coordinators::timers::Timers;
 use crate::coordinators::transactions::Transactions;
 use crate::data_dir::DataDirError;
 use crate::heavy::BatchReading;
@@ -68,6 +69,8 @@ pub struct Node {
     pub coordinators: Arc<Coordinators>,
     /// Kafka's transactions.
     pub transactions: Arc<Transactions>,
+    /// RocketMQ's messages that wait for their time.
+    pub timers: Arc<Timers>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Events and gates.
@@ -95,9 +98,7 @@ impl Node {
         disk: Arc<dyn Disk>,
         events: Events,
     ) -> Result<Arc<Self>, StartError> {
-        let directories = config.log_dirs.iter().map(|_| random::uuid());
-        let directories = directories.collect::<Result<_, _>>()?;
-        let fresh = FreshIds { cluster: random::uuid()?, directories };
+        let fresh = fresh_ids(config.log_dirs.len())?;
         let log_dirs = LogDirs::open(disk, &config.log_dirs, config.node_id, &fresh)?;
         let stopping = CancellationToken::new();
         let instruments = Arc::new(Instruments::new(events));
@@ -129,6 +130,13 @@ impl Node {
             instruments.clone(),
             stopping.clone(),
         );
+        let timers = Timers::new(
+            &config,
+            controller.clone(),
+            partitions.clone(),
+            instruments.clone(),
+            stopping.clone(),
+        );
         let fetch_sessions = FetchSessions::new(config.fetch_session_slots);
         let requests = RequestMemory::new(config.connections.requests_bytes_max);
         let node = Arc::new(Self {
@@ -139,6 +147,7 @@ impl Node {
             partitions,
             coordinators,
             transactions,
+            timers,
             metrics,
             instruments,
             fetch_sessions,
@@ -154,6 +163,7 @@ impl Node {
         housekeeping::start(&node);
         node.coordinators.start();
         node.transactions.start();
+        node.timers.start();
         Ok(node)
     }
 
@@ -195,9 +205,10 @@ impl Node {
     /// end, also when the caller no longer waits.
     pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
         let coordinators = self.coordinators.clone();
-        let transactions = self.transactions.clone();
+        let (transactions, timers) = (self.transactions.clone(), self.timers.clone());
         let gone = move |name| {
             transactions.topic_deleted(topic);
+            timers.topic_deleted(topic);
             coordinators.topic_deleted(&DeletedTopic { name, id: topic });
         };
         self.controller.delete_topic_and(topic, gone).await
@@ -208,4 +219,10 @@ impl Node {
         self.stopping.cancel();
         housekeeping::stop(self).await;
     }
+}
+
+/// What a first start writes into so many log directories.
+fn fresh_ids(directories: usize) -> std::io::Result<FreshIds> {
+    let directories = (0..directories).map(|_| random::uuid()).collect::<Result<_, _>>()?;
+    Ok(FreshIds { cluster: random::uuid()?, directories })
 }

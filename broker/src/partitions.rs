@@ -395,6 +395,11 @@ impl Partition {
         self.ask(|reply| Command::DeleteRecords(offset, reply)).await
     }
 
+    /// Has all that is in the log synced; see [`Self::synced_to`].
+    pub fn ask_to_sync(self: &Arc<Self>) {
+        self.command(Command::FlushDue);
+    }
+
     /// Waits until the log is on disk up to `offset`, exclusive. Somebody has to have asked for it.
     ///
     /// Errors: the disk failed.

@@ -15,6 +15,10 @@ pub mod shard;
 
 pub mod runtime;
 
+pub mod delivery;
+
 pub mod group;
+
+pub mod timer;
 
 pub mod txn;

@@ -29,5 +29,19 @@ pub const REGEX_BYTES_MAX: usize = 4_096;
 /// Bytes of one string in a stored record, as their lengths are written in 16 bits.
 pub const STRING_BYTES_MAX: usize = i16::MAX as usize;
 
+/// Messages of one shard that wait for their time; each takes some 50 bytes. More are refused.
+pub const TIMERS_MAX: usize = 4_000_000;
+
+/// Messages that become due in one step; the rest follow in further steps.
+pub const DUE_AT_ONCE_MAX: usize = 8_192;
+
+/// Messages on their way; while there are more, none that is due is added.
+pub const ON_THEIR_WAY_MAX: usize = 65_536;
+
+/// Bytes of timed messages in one batch: to read one of them means to read its batch.
+pub const TIMED_BATCH_BYTES_MAX: usize = 65_536;
+
+const _: () = assert!(DUE_AT_ONCE_MAX < ON_THEIR_WAY_MAX && ON_THEIR_WAY_MAX < TIMERS_MAX);
+const _: () = assert!(TIMED_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < 1_048_588);
 const _: () = assert!(TOMBSTONES_MAX > 0 && WAITING_MAX > 0);

@@ -22,7 +22,9 @@ use reader::Reader;
 use writer::Writer;
 
 pub mod consumer;
+pub mod delivery;
 pub(crate) mod reader;
+pub mod timer;
 pub mod transaction;
 mod writer;
 

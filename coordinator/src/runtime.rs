@@ -28,7 +28,7 @@ use duolog_log_core::ids::Offset;
 use duolog_log_core::record::TransactionOutcome;
 
 use crate::error::AppendError;
-use crate::limits::{APPEND_BYTES_MAX, WAITING_MAX};
+use crate::limits::WAITING_MAX;
 use crate::record::RecordError;
 use crate::shard::{Answer, BatchForm, Outcome, RecordBytes, RequestId, Shard, TimerChange, Undo};
 use crate::time::Now;
@@ -406,7 +406,7 @@ impl<S: Shard> Runtime<S> {
         let mut bytes = 0;
         while let Some(decision) = self.gathered.pop_front_if(|next| {
             let is_plain = form == BatchForm::Plain && next.batch == BatchForm::Plain;
-            batch.is_empty() || (is_plain && bytes + next.bytes() <= APPEND_BYTES_MAX)
+            batch.is_empty() || (is_plain && bytes + next.bytes() <= S::APPEND_BYTES_MAX)
         }) {
             form = decision.batch;
             bytes += decision.bytes();

@@ -83,6 +83,11 @@ kinds! {
     OffsetReset = "offset.reset",
     /// Records left for a consumer.
     Deliver = "deliver",
+    /// A message was stored until its time; offset and partition are those of the log of timers, the cause says where
+    /// it goes and when.
+    DelayStore = "delay.store",
+    /// A message whose time came is in its topic.
+    DelayFire = "delay.fire",
     /// A transaction has its first partition. Of this and all below, the client is the transactional id.
     TxnBegin = "txn.begin",
     /// A partition was added to a transaction.

@@ -62,6 +62,9 @@ points! {
     OffsetCommitBefore = "offset.commit.before",
     /// Records are about to leave for a consumer.
     DeliverBefore = "deliver.before",
+    /// A message whose time has come is about to be written to its topic; the offset is the one in the log of timers.
+    /// What is dropped or fails is tried again.
+    DelayFire = "delay.fire",
     /// A partition is about to be added to a transaction. Of this and the two below, the client is the transactional id.
     TxnAdd = "txn.add",
     /// A producer asks for the end of its transaction.

@@ -67,6 +67,26 @@ impl BrokerEpoch {
 impl ProducerId {
     /// A batch without idempotence.
     pub const NONE: Self = Self(-1);
+
+    /// Above it are the ids that nobody is given: those of [`Self::of_delivery`].
+    const DELIVERIES: i64 = 1 << 62;
+
+    /// The producer under which one partition of an internal topic delivers its messages to the
+    /// topics that they are meant for. Another topic, one made again under the same name included,
+    /// has other ids.
+    #[must_use]
+    pub const fn of_delivery(source: TopicId, partition: i32) -> Self {
+        let [a, b, c, d, e, f, ..] = source.0;
+        // 46 bits that are drawn by lot in every topic's id, and 16 of the partition.
+        let topic = i64::from_be_bytes([0, 0, a, b, c, d, e, f]) >> 2;
+        Self(Self::DELIVERIES | (topic << 16) | (partition as i64 & 0xFFFF))
+    }
+
+    /// Whether this is one of [`Self::of_delivery`].
+    #[must_use]
+    pub const fn is_of_delivery(self) -> bool {
+        self.0 >= Self::DELIVERIES
+    }
 }
 
 impl ProducerEpoch {

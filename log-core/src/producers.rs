@@ -14,17 +14,28 @@
 //! | open transaction | not transactional | refused |
 //! | open transaction | marker, epoch e or above | completed; unstable until replicated |
 //!
+//! Of a coordinator's deliveries, see [`DeliveryPosition`]:
+//!
+//! | before | batch | after |
+//! |---|---|---|
+//! | last position p | all above p | last position moves on, whatever was left out |
+//! | last position p | all at or below p | duplicate: not written |
+//! | last position p | some below, some above | out of order, with the position to begin at |
+//!
 //! The oldest transaction that is open, or whose marker is not yet below the high watermark, bounds
 //! the last stable offset. Source: KIP-98, KIP-360; ProducerStateManager, ProducerAppendInfo.
 
 use std::collections::BTreeMap;
 
+use crate::ids::ProducerId;
 use crate::log::{LogError, TxnEpochs};
 use crate::record::batch::{NO_SEQUENCE, sequence_plus};
 use crate::record::{BatchHeader, EndTransactionMarker, TransactionOutcome};
 
+mod delivery;
 mod window;
 
+pub use delivery::DeliveryPosition;
 use window::Window;
 pub use window::{BATCHES_KEPT, SentBatch};
 
@@ -380,16 +391,18 @@ impl Producers {
     /// earlier (`producer.id.expiration.ms`); returns how many.
     pub fn expire(&mut self, now_ms: i64, expiration_ms: i64) -> usize {
         let before = self.producers.len();
-        self.producers.retain(|_, producer| !producer.is_expired(now_ms, expiration_ms));
+        self.producers.retain(|id, producer| !producer.is_expired(*id, now_ms, expiration_ms));
         before - self.producers.len()
     }
 }
 
 impl Producer {
-    /// See [`Producers::expire`].
+    /// See [`Producers::expire`]. Deliveries are never forgotten: one of them may be repeated
+    /// whenever its coordinator comes back.
     #[must_use]
-    pub const fn is_expired(&self, now_ms: i64, expiration_ms: i64) -> bool {
+    pub const fn is_expired(&self, producer_id: i64, now_ms: i64, expiration_ms: i64) -> bool {
         self.txn_first_offset.is_none()
+            && !ProducerId(producer_id).is_of_delivery()
             && now_ms.saturating_sub(self.last_timestamp) >= expiration_ms
     }
 }

@@ -62,6 +62,32 @@ impl OriginBytes {
     }
 }
 
+/// Where in a value of version 1 its parts stand.
+const ADDRESS_BYTES_AT: usize = 9;
+/// From the end: the store timestamp, the reconsume times, the born timestamp.
+const STORE_TIMESTAMP_FROM_END: usize = 8 + 4 + 8;
+
+/// A record's payload with another store timestamp. Its last header has to be one of version 1, as
+/// `translate::send` writes it for a message that is to be stored again; other payloads stay as they
+/// are.
+#[must_use]
+pub fn with_store_timestamp(payload: &[u8], store_timestamp_ms: i64) -> Vec<u8> {
+    let mut payload = payload.to_vec();
+    let has_origin = [4, 16].into_iter().any(|address_bytes| {
+        let length = FIXED_BYTES + usize::from(address_bytes);
+        let value = payload.len().checked_sub(length).and_then(|from| payload.get(from..));
+        value.is_some_and(|value| {
+            value.first() == Some(&VERSION_WITH_BORN)
+                && value.get(ADDRESS_BYTES_AT) == Some(&address_bytes)
+        })
+    });
+    let place = payload.len().checked_sub(STORE_TIMESTAMP_FROM_END);
+    if has_origin && let Some(place) = place.and_then(|from| payload.get_mut(from..from + 8)) {
+        place.copy_from_slice(&store_timestamp_ms.to_be_bytes());
+    }
+    payload
+}
+
 impl Origin {
     /// The header's value.
     #[must_use]

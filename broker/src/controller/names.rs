@@ -15,18 +15,21 @@ pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
 /// The log of transactions.
 pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
 
+/// The log of messages that wait for their time.
+pub const TIMER_TOPIC: &str = "rmq_sys_timer";
+
 /// Whether clients may not write to the topic of this name, whoever creates it.
 pub fn is_internal(name: &str) -> bool {
-    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC || name.starts_with(ROCKETMQ_PREFIX)
+    is_coordinators(name) || name.starts_with(ROCKETMQ_PREFIX)
 }
 
-/// Whether groups or transactions find their coordinator by the partitions of this topic, which
-/// then stay what they are.
+/// Whether groups, transactions or timers find their coordinator by the partitions of this topic,
+/// which then stay what they are.
 pub fn is_coordinators(name: &str) -> bool {
-    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC
+    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC || name == TIMER_TOPIC
 }
 
-/// Whether the node writes there for itself: metadata, positions, transactions. Its records are no
+/// Whether the node writes there for itself: metadata, positions, transactions, timers. Its records are no
 /// client's, so the figures of what clients write leave them out.
 pub fn is_own(name: &str) -> bool {
     name == METADATA_TOPIC || is_coordinators(name)

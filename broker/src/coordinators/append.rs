@@ -34,6 +34,7 @@ pub(super) struct OpenAppend {
 pub(super) async fn write(
     partition: &Arc<Partition>,
     append: &OpenAppend,
+    flush: Flush,
 ) -> Result<Appended, AppendError> {
     let (bytes, record_count) = encode(append).map_err(|_| AppendError::TooLarge)?;
     let size = bytes.len();
@@ -47,7 +48,7 @@ pub(super) async fn write(
         max_timestamp: append.timestamp_ms,
         origin: origin(append.batch),
     };
-    let answer = partition.append(payload, size, Acks::All, Flush::Topic).await;
+    let answer = partition.append(payload, size, Acks::All, flush).await;
     let answer = answer.map_err(|error| refusal(&error))?;
     answer.await.map_err(|_| AppendError::NotLeader)?.map_err(|error| refusal(&error))
 }

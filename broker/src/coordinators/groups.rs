@@ -89,7 +89,7 @@ impl Kind for Groups {
         GroupError::CoordinatorLoadInProgress
     }
 
-    fn tell(&self, notice: Notice, memory: &mut Memory) {
+    fn tell(&self, _: i32, notice: Notice, memory: &mut Memory) {
         match &notice {
             Notice::ConsumerGroup { group, view: Some(_) } => {
                 memory.shown.insert(group.clone());

@@ -7,6 +7,7 @@ use duolog_coordinator::shard::Shard as Machine;
 use duolog_coordinator::time::Now;
 
 use super::env::Env;
+use crate::partitions::append::Flush;
 
 /// The refusals of a kind of coordinator.
 pub(super) type Error<K> = <<K as Kind>::Machine as Machine>::Error;
@@ -46,8 +47,18 @@ pub(super) trait Kind: Send + Sync + Sized + 'static {
     /// The refusal while the log is being read.
     fn loading() -> Error<Self>;
 
-    /// Takes news; must not lead back into a coordinator.
-    fn tell(&self, notice: <Self::Machine as Machine>::Notice, memory: &mut Self::Memory);
+    /// How soon the records of a decision have to be on disk.
+    fn flush(&self) -> Flush {
+        Flush::Topic
+    }
+
+    /// Takes news of coordinator `index`; must not lead back into a coordinator.
+    fn tell(
+        &self,
+        index: i32,
+        notice: <Self::Machine as Machine>::Notice,
+        memory: &mut Self::Memory,
+    );
 
     /// The log was read: brings in what happened meanwhile.
     fn loaded(&self, runtime: &mut Runtime<Self::Machine>, memory: &mut Self::Memory, now: Now);

@@ -31,6 +31,27 @@ const READY_LIMIT: Duration = Duration::from_secs(3);
 pub(super) struct TopicSettings {
     pub(super) partitions: i32,
     pub(super) segment_bytes: i32,
+    pub(super) cleanup: Cleanup,
+}
+
+/// How an internal topic gets rid of what nobody needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cleanup {
+    /// By key.
+    Compacted,
+    /// Its coordinator raises the start of its log.
+    Trimmed,
+}
+
+impl Cleanup {
+    fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Compacted => &[("cleanup.policy", "compact")],
+            Self::Trimmed => {
+                &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")]
+            }
+        }
+    }
 }
 
 /// The coordinators over one internal topic.
@@ -96,17 +117,14 @@ impl<K: Kind> Service<K> {
         if let Some(topic) = controller.image().topic(K::TOPIC) {
             return Ok(topic.clone());
         }
-        let overrides = [
-            ("cleanup.policy", "compact".to_owned()),
-            ("compression.type", "producer".to_owned()),
-            ("segment.bytes", self.topic.segment_bytes.to_string()),
-        ];
+        let segment_bytes = self.topic.segment_bytes.to_string();
+        let own = [("compression.type", "producer"), ("segment.bytes", segment_bytes.as_str())];
+        let overrides = self.topic.cleanup.settings().iter().chain(&own);
         let topic = NewTopic {
             name: K::TOPIC.into(),
             partitions: self.topic.partitions,
             overrides: overrides
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), value))
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect::<Overrides>(),
             door: Door::Node,
         };

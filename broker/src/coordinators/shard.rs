@@ -129,6 +129,11 @@ impl<K: Kind> Shard<K> {
         });
     }
 
+    /// The partition that its log is.
+    pub(super) fn partition(&self) -> &Arc<Partition> {
+        &self.partition
+    }
+
     /// Whether requests are decided at once.
     pub(super) fn is_serving(&self) -> bool {
         matches!(self.state.lock().phase, Phase::Serving(_))
@@ -207,7 +212,9 @@ impl<K: Kind> Shard<K> {
                         let _ = reply.send(answer);
                     }
                 }
-                Effect::Notice(notice) => self.kind.tell(notice, &mut state.memory),
+                Effect::Notice(notice) => {
+                    self.kind.tell(self.partition.index, notice, &mut state.memory)
+                }
             }
         }
         // An alarm that comes too early costs less than one moved at every heartbeat.
@@ -224,7 +231,7 @@ impl<K: Kind> Shard<K> {
     async fn drive(self: Arc<Self>, append: OpenAppend) {
         let mut next = Some(append);
         while let Some(append) = next {
-            let outcome = append::write(&self.partition, &append).await;
+            let outcome = append::write(&self.partition, &append, self.kind.flush()).await;
             let offsets = self.partition.offsets();
             let mut state = self.state.lock();
             let Phase::Serving(serving) = &mut state.phase else { return };

@@ -22,6 +22,7 @@ use super::service::partition_of;
 use crate::config::topic::Overrides;
 use crate::controller::names;
 use crate::controller::topics::{Door, IfExists, NewTopic};
+use crate::partitions::append::Flush;
 use crate::testing::{Bench, coordinator_of};
 
 const OFFSETS_TOPIC: &str = names::OFFSETS_TOPIC;
@@ -226,7 +227,7 @@ fn an_append_that_failed_within_the_log_has_the_groups_read_anew() {
     let records = vec![record.encode().expect("storable")];
     let batch = BatchForm::Plain;
     let stranger = OpenAppend { id: AppendId(0), records, batch, timestamp_ms: 1 };
-    bench.run(append::write(&partition, &stranger)).expect("appended");
+    bench.run(append::write(&partition, &stranger, Flush::Topic)).expect("appended");
     drop(partition);
     let gate = bench.arm(GatePoint::ProduceAppendBefore, OFFSETS_TOPIC, GateAction::Fail);
     assert_eq!(bench.commit("g", "t", 2), Err(GroupError::NotCoordinator));

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::kind::Transactional;
 pub use self::markers::{Mark, MarkError};
 use super::Coordinators;
-use super::service::{Service, TopicSettings};
+use super::service::{Cleanup, Service, TopicSettings};
 use crate::config::Config;
 use crate::controller::image::Topic;
 use crate::controller::{Controller, ControllerError};
@@ -79,6 +79,7 @@ impl Transactions {
         let topic = TopicSettings {
             partitions: config.transactions.topic_partitions,
             segment_bytes: config.transactions.topic_segment_bytes,
+            cleanup: Cleanup::Compacted,
         };
         Arc::new_cyclic(|this| {
             let kind = Transactional::new(

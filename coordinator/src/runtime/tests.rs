@@ -171,7 +171,7 @@ fn a_batch_ends_before_it_is_too_large() {
         let Effect::Append { id, records, .. } = effect else { panic!("nothing is committed") };
         let bytes: usize =
             records.iter().map(|r| r.key.len() + r.value.as_ref().map_or(0, Bytes::len)).sum();
-        assert!(bytes <= APPEND_BYTES_MAX);
+        assert!(bytes <= crate::limits::APPEND_BYTES_MAX);
         runtime.appended(id, end, NOW);
         end = end.plus(records.len() as i64);
         batches += 1;

@@ -178,8 +178,15 @@ impl Log {
         offset: i64,
     ) -> Result<Admitted, LogError> {
         match (origin, header.is_control()) {
-            (AppendOrigin::Client | AppendOrigin::ClientInTransaction(_), true) => {
-                Err(LogError::InvalidBatch("clients write no control batches".to_owned()))
+            (
+                AppendOrigin::Client
+                | AppendOrigin::ClientInTransaction(_)
+                | AppendOrigin::Delivery,
+                true,
+            ) => Err(LogError::InvalidBatch("only coordinators write control batches".to_owned())),
+            (AppendOrigin::Delivery, false) => {
+                let known = self.producers.admit_delivery(header, offset)?;
+                Ok(known.map_or(Admitted::New(None), Admitted::Duplicate))
             }
             (AppendOrigin::Client, false) if header.has_producer_id() => {
                 self.admit_client(header, Verified::Unasked, offset)
@@ -214,6 +221,12 @@ impl Log {
         verified: Verified,
         offset: i64,
     ) -> Result<Admitted, LogError> {
+        if header.producer_id.is_of_delivery() {
+            let producer_id = header.producer_id;
+            return Err(LogError::InvalidBatch(format!(
+                "producer id {producer_id} is one of those that no client is given"
+            )));
+        }
         // A repeated batch is answered whatever has become of its transaction.
         if let Some(sent) = self.producers.duplicate(header) {
             return Ok(Admitted::Duplicate(sent));

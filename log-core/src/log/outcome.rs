@@ -27,6 +27,10 @@ pub enum AppendOrigin {
     /// A coordinator of this cluster: its own records, and markers of transactions v1, whose epoch
     /// may be the one of the data.
     Coordinator,
+    /// A coordinator that delivers messages of its own log, each at a position of its own
+    /// ([`crate::producers::DeliveryPosition`]): what the log has already is not written again,
+    /// however long ago that was, and positions may be left out.
+    Delivery,
     /// A group coordinator, for a producer: the epoch is checked, there is no sequence, and it
     /// begins no transaction unasked.
     CoordinatorInTransaction(Verified),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::recovery::Inventory;
+use crate::ids::ProducerId;
 use crate::storage::disk::{Disk, DiskResult, OpenMode};
 use crate::storage::names::{FileKind, FileName, SegmentPaths, parse};
 use crate::storage::snapshot;
@@ -19,7 +20,7 @@ pub fn greatest_producer_id(disk: &dyn Disk, dir: &Path) -> DiskResult<Option<i6
         let file = disk.open(&path(offset, FileKind::Snapshot), OpenMode::Existing)?;
         let content = file.read_at(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
         if let Some(known) = snapshot::decode(&content, offset, 0, i64::MAX) {
-            greatest = known.iter().map(|(id, _)| id).max();
+            greatest = known.iter().map(|(id, _)| id).filter(|id| is_given(*id)).max();
             from = offset;
         }
     }
@@ -36,10 +37,15 @@ pub fn greatest_producer_id(disk: &dyn Disk, dir: &Path) -> DiskResult<Option<i6
         let end = log.len()?;
         let mut walk = Walk::new(log, 0, end);
         while let Step::Batch(batch) = walk.next_header()? {
-            if batch.header.has_producer_id() {
+            if batch.header.has_producer_id() && is_given(batch.header.producer_id.0) {
                 greatest = greatest.max(Some(batch.header.producer_id.0));
             }
         }
     }
     Ok(greatest)
+}
+
+/// Whether it is one of the ids that producers are given, which are counted.
+fn is_given(producer_id: i64) -> bool {
+    !ProducerId(producer_id).is_of_delivery()
 }

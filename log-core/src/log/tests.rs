@@ -22,6 +22,7 @@ mod clock;
 mod compaction;
 mod crash;
 mod damage;
+mod delivery;
 mod flush;
 mod read;
 mod recovery;

@@ -46,7 +46,7 @@ pub(crate) fn decode(
     let mut producers = Producers::starting_at(end_offset);
     for entry in entries.chunks_exact(ENTRY_BYTES) {
         let (producer_id, producer) = decode_producer(entry)?;
-        if !producer.is_expired(now_ms, expiration_ms) {
+        if !producer.is_expired(producer_id, now_ms, expiration_ms) {
             producers.restore(producer_id, producer);
         }
     }

@@ -57,7 +57,7 @@ impl Kind for Transactional {
         TxnError::CoordinatorLoadInProgress
     }
 
-    fn tell(&self, notice: Notice, (): &mut ()) {
+    fn tell(&self, _: i32, notice: Notice, (): &mut ()) {
         let Notice::WriteMarkers(markers) = notice;
         if let Some(writer) = self.writer.upgrade() {
             self.env.handle.spawn(writer.complete(markers));
