@@ -10,6 +10,7 @@ mod client;
 mod cluster;
 mod config;
 mod groups;
+mod positions;
 mod stats;
 
 pub use admin::{
@@ -26,6 +27,7 @@ pub use groups::{
     Connection, ConsumerConnection, GetConsumerListByGroupResponseBody, GroupList,
     LockBatchRequestBody, LockBatchResponseBody, ProducerConnection,
 };
+pub use positions::{GetConsumerStatusBody, QueryCorrectionOffsetBody, ResetOffsetBody};
 pub use stats::{ConsumeStats, MessageQueue, OffsetWrapper, TopicOffset, TopicStatsTable};
 
 pub use crate::json::{BodyError, JsonStyle};

@@ -26,6 +26,7 @@ use crate::processors::{
     self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys, Unseeable,
 };
 use crate::remoting::{EncodeError, RemotingCommand, SegmentedOut};
+use crate::resets::OffsetResets;
 use crate::response_code::ResponseCode;
 use crate::session::{Door, Outbox, Session, Sessions};
 use crate::sql92::Selectors;
@@ -94,6 +95,7 @@ pub(crate) struct Shared<B> {
     pub(crate) sessions: Sessions,
     pub(crate) holds: Holds,
     pub(crate) deliveries: Deliveries,
+    pub(crate) resets: OffsetResets,
     pub(crate) fingerprints: HeartbeatFingerprints,
     pub(crate) unique_keys: UniqueKeys,
     pub(crate) unseeable: Unseeable,
@@ -136,6 +138,7 @@ impl<B: Backend> Dispatcher<B> {
             sessions: Sessions::default(),
             holds: Holds::new(HELD_PULLS_MAX),
             deliveries: Deliveries::default(),
+            resets: OffsetResets::default(),
             fingerprints: HeartbeatFingerprints::default(),
             unique_keys: UniqueKeys::default(),
             unseeable: Unseeable::default(),
@@ -184,11 +187,11 @@ impl<B: Backend> Dispatcher<B> {
         Arc::clone(&self.shared)
     }
 
-    /// Begins to answer one request. Answers to requests of ours are accepted and dropped: all ours
-    /// are one way.
+    /// Begins to answer one request. Answers to requests of ours go to whoever waits for them.
     #[must_use]
     pub fn dispatch(&self, session: &Arc<Session>, request: RemotingCommand) -> Dispatched {
         if request.is_response() {
+            self.shared.sessions.answered(session, request);
             return Dispatched::Now(None);
         }
         let reply = Reply::to(&request);

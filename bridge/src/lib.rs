@@ -25,6 +25,7 @@ pub mod dispatch;
 mod holds;
 mod namesrv;
 pub mod processors;
+mod resets;
 pub mod session;
 pub mod sql92;
 

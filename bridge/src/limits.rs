@@ -88,6 +88,15 @@ pub const QUERIES_MAX: usize = 2;
 /// Queues that are told of once because of a record that no message can show; more are not told.
 pub const UNSEEABLE_MAX: usize = 10_000;
 
+/// Requests to clients whose answers are waited for, over all connections.
+pub const CLIENT_CALLS_MAX: usize = 1024;
+
+/// How long a client may take to answer one. Source: Broker2Client.callClient.
+pub const CLIENT_CALL_MS_MAX: u64 = 10_000;
+
+/// Resets of positions that wait for a pull, over all groups.
+pub const OFFSET_RESETS_MAX: usize = 100_000;
+
 /// Topics of one group in one heartbeat.
 pub const SUBSCRIPTIONS_MAX: usize = 10_000;
 

@@ -193,7 +193,6 @@ pub(crate) fn consequence(code: i32) -> &'static str {
         36 => "the client tries the message again by itself and keeps its place in the queue",
         200_050 | 200_070 => "a pop consumer consumes nothing",
         315 => "mqadmin prints an empty result",
-        324 | 325 => "the requester will wait for the reply until its timeout",
         _ => "the client is told so",
     }
 }

@@ -12,6 +12,11 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::RwLock;
 use tokio::sync::{Notify, mpsc};
 
+mod calls;
+
+pub use self::calls::CallError;
+use self::calls::Calls;
+
 use crate::remoting::{RemotingCommand, SerializeType};
 
 /// Names one connection for the life of the process. Never given twice.
@@ -82,11 +87,6 @@ impl Session {
         self.close.notified().await;
     }
 
-    /// Remembers the client's id; a connection belongs to one client.
-    pub(crate) fn set_client_id(&self, client_id: &Arc<str>) {
-        self.client_id.get_or_init(|| Arc::clone(client_id));
-    }
-
     /// Remembers that the close of this connection concerns a group.
     pub(crate) fn set_member(&self) {
         self.is_member.store(true, Ordering::Relaxed);
@@ -101,6 +101,9 @@ impl Session {
 #[derive(Debug, Default)]
 pub struct Sessions {
     open: RwLock<HashMap<SessionId, Arc<Session>>>,
+    /// The connection by which each client was heard of last; never more than are open.
+    clients: RwLock<HashMap<Arc<str>, SessionId>>,
+    calls: Calls,
     next_id: AtomicU64,
     next_opaque: AtomicI32,
 }
@@ -125,9 +128,33 @@ impl Sessions {
         session
     }
 
-    /// Forgets a connection.
+    /// Forgets a connection; who waits for an answer by it waits no longer.
     pub fn close(&self, id: SessionId) {
-        self.open.write().remove(&id);
+        let closed = self.open.write().remove(&id);
+        if let Some(client_id) = closed.as_ref().and_then(|session| session.client_id.get()) {
+            let mut clients = self.clients.write();
+            if clients.get(client_id) == Some(&id) {
+                clients.remove(client_id);
+            }
+        }
+        self.calls.session_closed(id);
+    }
+
+    /// Remembers the client's id: a connection belongs to one client, and a client is reached by the
+    /// connection that it spoke by last.
+    pub(crate) fn identify(&self, session: &Session, client_id: &Arc<str>) {
+        let client_id = session.client_id.get_or_init(|| Arc::clone(client_id));
+        let known = self.clients.read().get(client_id).copied();
+        // Under the lock of the open ones, so that what is closed is not put back.
+        let open = self.open.read();
+        if known != Some(session.id) && open.contains_key(&session.id) {
+            self.clients.write().insert(Arc::clone(client_id), session.id);
+        }
+    }
+
+    /// The connection of the client with this id.
+    pub(crate) fn of_client(&self, client_id: &str) -> Option<SessionId> {
+        self.clients.read().get(client_id).copied()
     }
 
     /// Has a connection closed by its loop; no matter if it is closed already.
@@ -157,15 +184,12 @@ impl Sessions {
         group: &str,
         members: impl IntoIterator<Item = SessionId>,
     ) {
-        let open = self.open.read();
-        for session in members.into_iter().filter_map(|member| open.get(&member)) {
-            let opaque = self.next_opaque.fetch_add(1, Ordering::Relaxed);
+        for member in members {
             let notice =
-                RemotingCommand::request(NOTIFY_CONSUMER_IDS_CHANGED, opaque, SerializeType::Json)
-                    .one_way()
+                RemotingCommand::request(NOTIFY_CONSUMER_IDS_CHANGED, 0, SerializeType::Json)
                     .with_field("consumerGroup", group);
-            if session.outbox.try_send(Box::new(notice)).is_err() {
-                tracing::debug!(group, peer = %session.peer, "notice of a changed group dropped");
+            if !self.tell(member, notice) {
+                tracing::debug!(group, ?member, "notice of a changed group dropped");
             }
         }
     }

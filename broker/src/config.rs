@@ -116,6 +116,12 @@ pub struct RocketmqConfig {
     pub namesrv_port: u16,
     /// Whether a send to an unknown topic creates it.
     pub auto_create_topic: bool,
+    /// `traceTopicEnable`: whether the trace topic is there from the start.
+    pub trace_topic: bool,
+    /// `storeReplyMessageEnable`: whether replies are stored, too.
+    pub store_replies: bool,
+    /// `useServerSideResetOffset`.
+    pub server_side_reset: bool,
     /// Whether an unknown group is created by its first heartbeat.
     pub auto_create_subscription_group: bool,
     /// Upper bound of an automatically created topic's queues.
@@ -445,6 +451,9 @@ fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         listen_port: values.parse("rocketmq.listenPort")?,
         namesrv_port: values.parse("rocketmq.namesrvListenPort")?,
         auto_create_topic: values.parse("rocketmq.autoCreateTopicEnable")?,
+        trace_topic: values.parse("rocketmq.traceTopicEnable")?,
+        server_side_reset: values.parse("rocketmq.useServerSideResetOffset")?,
+        store_replies: values.parse("rocketmq.storeReplyMessageEnable")?,
         auto_create_subscription_group: values.parse("rocketmq.autoCreateSubscriptionGroup")?,
         default_topic_queue_nums: values.parse("rocketmq.defaultTopicQueueNums")?,
         flush_disk_type: match values.text("rocketmq.flushDiskType") {

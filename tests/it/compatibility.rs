@@ -16,7 +16,12 @@ const KAFKA: &str = include_str!("compatibility/kafka-apis.tsv");
 const ROCKETMQ: &str = include_str!("compatibility/rocketmq-codes.tsv");
 
 /// Requests of the broker to its clients that this one makes.
-const SENT: [&str; 1] = ["NOTIFY_CONSUMER_IDS_CHANGED"];
+const SENT: [&str; 4] = [
+    "GET_CONSUMER_STATUS_FROM_CLIENT",
+    "NOTIFY_CONSUMER_IDS_CHANGED",
+    "PUSH_REPLY_MESSAGE_TO_CLIENT",
+    "RESET_CONSUMER_CLIENT_OFFSET",
+];
 
 fn paper() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/compatibility.md")

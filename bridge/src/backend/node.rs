@@ -16,6 +16,12 @@ pub struct NodeConfig {
     pub region_id: String,
     /// `traceOn`.
     pub trace_on: bool,
+    /// `traceTopicEnable`: the trace topic is there from the start, with one queue.
+    pub trace_topic: bool,
+    /// `storeReplyMessageEnable`.
+    pub store_replies: bool,
+    /// `useServerSideResetOffset`: members hear of new positions by their next pull.
+    pub server_side_reset: bool,
     /// `brokerPermission`, `PERM_` bits.
     pub broker_permission: i32,
     /// `autoCreateTopicEnable`.

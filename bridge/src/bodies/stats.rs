@@ -35,7 +35,7 @@ impl ToJson for MessageQueue {
 }
 
 /// A table whose keys are queues, written as objects.
-struct ByQueue<'a, T>(&'a [(MessageQueue, T)]);
+pub(super) struct ByQueue<'a, T>(pub(super) &'a [(MessageQueue, T)]);
 
 impl<T: ToJson> ToJson for ByQueue<'_, T> {
     fn write(&self, out: &mut JsonOut) {

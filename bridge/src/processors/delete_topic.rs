@@ -2,7 +2,7 @@
 //! that is not there is deleted already.
 //! Source: AdminBrokerProcessor.deleteTopic.
 
-use super::{Call, Outcome, Refusal, rules};
+use super::{Call, Outcome, Refusal};
 use crate::backend::{Backend, BackendError};
 use crate::response_code::ResponseCode;
 
@@ -11,7 +11,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     if name.trim().is_empty() {
         return Err(invalid("The specified topic is blank.".into()));
     }
-    if rules::is_system_topic(name) {
+    if call.shared.is_system_topic(name) {
         return Err(invalid(format!("The topic[{name}] is conflict with system topic.")));
     }
     if let Some(topic) = call.shared.topic(name) {

@@ -50,7 +50,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         address: call.session.peer(),
         session: call.session.id(),
     };
-    call.session.set_client_id(&client.client_id);
+    call.shared.sessions.identify(&call.session, &client.client_id);
     let is_full = data.heartbeat_fingerprint == 0;
     let mut is_changed = is_full;
     for consumer in data.consumers {

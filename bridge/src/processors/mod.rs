@@ -5,11 +5,13 @@
 
 mod broker_consume_stats;
 mod check_client_config;
+mod clone_offsets;
 mod complain;
 mod consume_stats;
 mod consume_time_span;
 mod consumer_connections;
 mod consumer_list;
+mod consumer_status;
 mod delete_topic;
 mod earliest_store_time;
 mod filter;
@@ -24,7 +26,10 @@ mod query_consumer_offset;
 mod query_message;
 mod queue_ends;
 mod queue_lock;
+mod relay;
 mod reply;
+mod reply_message;
+mod reset_offset;
 pub(crate) mod rules;
 mod runtime_info;
 mod search_offset;
@@ -168,12 +173,20 @@ table! {
         later 207 DELETE_SUBSCRIPTIONGROUP => group_configs::delete,
         later 208 GET_CONSUME_STATS => consume_stats::handle,
         later 215 DELETE_TOPIC_IN_BROKER => delete_topic::handle,
+        later 222 INVOKE_BROKER_TO_RESET_OFFSET => reset_offset::handle,
+        later 223 INVOKE_BROKER_TO_GET_CONSUMER_STATUS => consumer_status::handle,
         now 300 QUERY_TOPIC_CONSUME_BY_WHO => topic_consumers::handle,
         later 303 QUERY_CONSUME_TIME_SPAN => consume_time_span::handle,
         now 305 GET_SYSTEM_TOPIC_LIST_FROM_BROKER => system_topics::handle,
+        later 307 GET_CONSUMER_RUNNING_INFO => relay::running_info,
+        later 308 QUERY_CORRECTION_OFFSET => clone_offsets::correction,
+        later 309 CONSUME_MESSAGE_DIRECTLY => relay::consume_directly,
         later 310 SEND_MESSAGE_V2 => send_message::handle,
+        later 314 CLONE_GROUP_OFFSET => clone_offsets::clone,
         later 317 GET_BROKER_CONSUME_STATS => broker_consume_stats::handle,
         later 320 SEND_BATCH_MESSAGE => send_message::handle,
+        later 324 SEND_REPLY_MESSAGE => reply_message::handle,
+        later 325 SEND_REPLY_MESSAGE_V2 => reply_message::handle,
         later 343 QUERY_TOPICS_BY_CONSUMER => group_topics::topics,
         now 345 QUERY_SUBSCRIPTION_BY_CONSUMER => group_topics::subscription,
         now 351 GET_TOPIC_CONFIG => topic_config::handle,

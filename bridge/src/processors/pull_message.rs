@@ -15,7 +15,8 @@
 //! A pull whose subscription is newer than the heartbeat's is served unfiltered (the client filters
 //! by text anyway), where the original answers 25 until the next heartbeat. `maxMsgBytes` is not
 //! looked at, as in the original; its own bounds hold (32 messages, 256 KiB).
-//! Leaves out: cold data flow control, server-side offset resets, `suggestWhichBrokerId`.
+//! A group that an administrator set elsewhere is told so (21, OFFSET_RESET) by the next pull.
+//! Leaves out: cold data flow control, `suggestWhichBrokerId`.
 //! Source: PullMessageProcessor, DefaultMessageStore.getMessage, PullRequestHoldService.
 
 mod admit;
@@ -94,8 +95,13 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     let mut target = admit::admit(&shared, session.peer(), &pull, &header).await?;
     // A held pull may last for minutes: its frame need not.
     drop(request);
-    let mut seen = look::look(&shared, &pull, &target, pull.offset).await?;
-    if pull.has(FLAG_COMMIT_OFFSET) && pull.commit_offset >= 0 {
+    let reset = look::reset(&shared, &pull, &target).await?;
+    let is_reset = reset.is_some();
+    let mut seen = match reset {
+        Some(seen) => seen,
+        None => look::look(&shared, &pull, &target, pull.offset).await?,
+    };
+    if pull.has(FLAG_COMMIT_OFFSET) && pull.commit_offset >= 0 && !is_reset {
         let (group, queue_id) = (&pull.group, pull.queue_id);
         let backend = &shared.backend;
         backend.commit_offset_unanswered(group, &target.topic, queue_id, pull.commit_offset);
@@ -127,8 +133,12 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     let spot = Spot { topic: &target.topic, queue_id: pull.queue_id, offset: next };
     if code == ResponseCode::PULL_OFFSET_MOVED {
         let (asked, min, max) = (pull.offset, seen.min_offset, seen.max_offset);
-        let why = format_args!("{asked} is not from {min} to {max}");
-        shared.tell_reset(&session, spot, &pull.group, why);
+        if matches!(seen.status, Status::OffsetReset) {
+            shared.tell_reset(&session, spot, &pull.group, format_args!("as it was told to"));
+        } else {
+            let why = format_args!("{asked} is not from {min} to {max}");
+            shared.tell_reset(&session, spot, &pull.group, why);
+        }
     }
     shared.tell(EventKind::RocketmqPull, &session, Some(spot), Some(seen.status.name()));
     let head = reply

@@ -13,6 +13,12 @@ pub(crate) const SEE_FAQ: &str =
 /// The topic whose route is the template for topics that do not exist yet.
 pub(crate) const TEMPLATE_TOPIC: &str = "TBW102";
 
+/// Where clients write what they saw of messages.
+pub(crate) const TRACE_TOPIC: &str = "RMQ_SYS_TRACE_TOPIC";
+
+/// The topic of replies is the cluster's name and this. Source: MixAll.getReplyTopic.
+pub(crate) const REPLY_TOPIC_SUFFIX: &str = "_REPLY_TOPIC";
+
 /// Retry topics are this and the group.
 pub(crate) const RETRY_PREFIX: &str = "%RETRY%";
 
@@ -27,7 +33,7 @@ const SYSTEM_TOPICS: [(&str, bool); 12] = [
     ("SCHEDULE_TOPIC_XXXX", true),
     ("BenchmarkTest", false),
     ("RMQ_SYS_TRANS_HALF_TOPIC", true),
-    ("RMQ_SYS_TRACE_TOPIC", false),
+    (TRACE_TOPIC, false),
     ("RMQ_SYS_TRANS_OP_HALF_TOPIC", true),
     ("TRANS_CHECK_MAX_TIME_TOPIC", true),
     ("SELF_TEST_TOPIC", true),

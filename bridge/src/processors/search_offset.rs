@@ -29,15 +29,16 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     Ok(call.reply.ok().with_field("offset", offset))
 }
 
-struct Queue<'a, B> {
-    backend: &'a B,
-    topic: Arc<Topic>,
-    queue_id: i32,
-    view: PartitionView,
+/// One queue to be searched.
+pub(super) struct Queue<'a, B> {
+    pub(super) backend: &'a B,
+    pub(super) topic: Arc<Topic>,
+    pub(super) queue_id: i32,
+    pub(super) view: PartitionView,
 }
 
 impl<B: Backend> Queue<'_, B> {
-    async fn search(&self, time_ms: i64, boundary: Boundary) -> Result<i64, Refusal> {
+    pub(super) async fn search(&self, time_ms: i64, boundary: Boundary) -> Result<i64, Refusal> {
         let (topic, queue_id) = (&self.topic, self.queue_id);
         let batch = self.backend.search_append_time(topic, queue_id, time_ms, boundary).await?;
         match (boundary, batch) {

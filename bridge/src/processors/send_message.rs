@@ -1,7 +1,9 @@
 //! SEND_MESSAGE (10), SEND_MESSAGE_V2 (310) and SEND_BATCH_MESSAGE (320; also 310 with `m=true`).
 //! Stores one message, or all of a batch or none, and answers with ids and offset. A topic that is
 //! not there is made after the template that the request names.
-//! What is not built is refused and nothing stored: delays, timers, transactions, replies.
+//! What is not built is refused and nothing stored: delays, timers, transactions.
+//! A request that waits for a reply is given the cluster's name, by which the client that answers
+//! finds the reply topic; the original gives it to every message.
 //! Unlike the original it looks at the topic's own permission, since Kafka's produce does too; it
 //! makes no topic for a send that it refuses; and an empty body or a malformed batch is refused in
 //! words.
@@ -25,7 +27,7 @@ use crate::backend::{
 };
 use crate::remoting::{SendForm, SendHeader};
 use crate::response_code::ResponseCode;
-use crate::translate::properties::{Properties, UNIQ_KEY, WAIT};
+use crate::translate::properties::{CLUSTER, Properties, REPLY_TO_CLIENT, UNIQ_KEY, WAIT};
 use crate::translate::queue::{MessageId, PseudoAddress};
 use crate::translate::send::{self, SendContext, SendError};
 pub(crate) use unique_key::UniqueKeys;
@@ -45,11 +47,12 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     })
 }
 
-fn trace_text(config: &NodeConfig) -> &'static str {
+pub(super) fn trace_text(config: &NodeConfig) -> &'static str {
     if config.trace_on { "true" } else { "false" }
 }
 
-async fn store<B: Backend>(
+/// Stores what a send asks for; replies are stored like any message.
+pub(super) async fn store<B: Backend>(
     call: &Call<B>,
     header: &SendHeader<'_>,
     config: &NodeConfig,
@@ -153,10 +156,13 @@ impl<'a> Sent<'a> {
         };
         let mut durability = Durability::Configured;
         let mut unique_key = None;
+        let (mut wants_reply, mut names_cluster) = (false, false);
         for (name, value) in Properties(header.properties).iter() {
             match name {
                 WAIT if value.eq_ignore_ascii_case("false") => durability = Durability::Written,
                 UNIQ_KEY => unique_key = Some(Cow::Borrowed(value)),
+                REPLY_TO_CLIENT => wants_reply = true,
+                CLUSTER => names_cluster = true,
                 _ => {}
             }
         }
@@ -165,25 +171,28 @@ impl<'a> Sent<'a> {
             let count = records.len();
             return Ok(Self { records: NewRecords::Many(records), count, durability, unique_key });
         }
-        let record = match &unique_key {
-            Some(_) => send::single(header, body, &context),
-            None => {
-                let now_ms = context.store_timestamp_ms;
-                let keys = &call.shared.unique_keys;
-                let key = keys.next(config.broker_address, call.shared.started_ms, now_ms);
-                let properties = with_unique_key(header.properties, &key);
-                unique_key = Some(Cow::Owned(key));
-                send::single(&SendHeader { properties: &properties, ..*header }, body, &context)
-            }
-        };
-        let records = NewRecords::One(record.map_err(send_refusal)?);
+        let mut properties = Cow::Borrowed(header.properties);
+        if unique_key.is_none() {
+            let now_ms = context.store_timestamp_ms;
+            let keys = &call.shared.unique_keys;
+            let key = keys.next(config.broker_address, call.shared.started_ms, now_ms);
+            properties = with_property(&properties, UNIQ_KEY, &key).into();
+            unique_key = Some(Cow::Owned(key));
+        }
+        if wants_reply && !names_cluster {
+            properties = with_property(&properties, CLUSTER, &config.cluster_name).into();
+        }
+        let header = SendHeader { properties: &properties, ..*header };
+        let record = send::single(&header, body, &context).map_err(send_refusal)?;
+        let records = NewRecords::One(record);
         Ok(Self { records, count: 1, durability, unique_key })
     }
 }
 
-fn with_unique_key(properties: &str, key: &str) -> String {
+/// A property string with one more.
+pub(super) fn with_property(properties: &str, name: &str, value: &str) -> String {
     let between = if properties.is_empty() || properties.ends_with('\u{2}') { "" } else { "\u{2}" };
-    format!("{properties}{between}{UNIQ_KEY}\u{1}{key}\u{2}")
+    format!("{properties}{between}{name}\u{1}{value}\u{2}")
 }
 
 /// The ids of `count` messages from the first one appended on, joined by commas.

@@ -8,7 +8,8 @@ use crate::bodies::TopicList;
 
 pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
     let config = call.backend().config();
-    let own = [config.broker_name.clone(), config.cluster_name.clone()];
+    let replies = format!("{}{}", config.cluster_name, rules::REPLY_TOPIC_SUFFIX);
+    let own = [config.broker_name.clone(), config.cluster_name.clone(), replies];
     let names = rules::system_topics().map(str::to_owned).chain(own);
     Ok(call.reply.ok().with_body(TopicList { topics: names.collect() }.encode()))
 }

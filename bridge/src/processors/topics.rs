@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duolog_log_core::ids::TopicId;
 
 use super::Refusal;
-use super::rules::TEMPLATE_TOPIC;
+use super::rules::{self, REPLY_TOPIC_SUFFIX, TEMPLATE_TOPIC, TRACE_TOPIC};
 use crate::backend::{Backend, PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
@@ -20,9 +20,33 @@ impl<B: Backend> Shared<B> {
         (!is_own(&topic)).then_some(topic)
     }
 
-    /// As [`Self::topic`]; the template for new topics shows even before anybody sent to it.
+    /// As [`Self::topic`]; the template for new topics and what else is built in show even before
+    /// anybody sent to them.
     pub(crate) fn topic_or_template(&self, name: &str) -> Option<Arc<Topic>> {
-        self.topic(name).or_else(|| (name == TEMPLATE_TOPIC).then(|| self.template())?)
+        self.topic(name).or_else(|| {
+            if name == TEMPLATE_TOPIC {
+                return self.template();
+            }
+            self.built_in(name).map(|spec| Arc::new(of_spec(&spec)))
+        })
+    }
+
+    /// Is it a topic that clients must not create or delete?
+    pub(crate) fn is_system_topic(&self, name: &str) -> bool {
+        rules::is_system_topic(name) || self.is_reply_topic(name)
+    }
+
+    fn is_reply_topic(&self, name: &str) -> bool {
+        let cluster = name.strip_suffix(REPLY_TOPIC_SUFFIX);
+        cluster.is_some_and(|cluster| cluster == self.backend.config().cluster_name)
+    }
+
+    /// What a built-in topic is that comes into being by the first send to it: the one for replies,
+    /// and that for traces where `traceTopicEnable` says so (else it is made as any other).
+    pub(crate) fn built_in(&self, name: &str) -> Option<TopicSpec> {
+        let is_trace_topic = name == TRACE_TOPIC && self.backend.config().trace_topic;
+        (is_trace_topic || self.is_reply_topic(name))
+            .then(|| plain_topic(Arc::from(name), 1, PERM_READ | PERM_WRITE, 0))
     }
 
     /// `None` when topics are not created by themselves.

@@ -34,7 +34,7 @@ pub(super) struct Changes<'a> {
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let request = &call.request;
     let topic: &str = request.optional_field("topic")?.unwrap_or_default();
-    check_name(topic)?;
+    check_name(&call.shared, topic)?;
     let filter_type: &str = request.optional_field("topicFilterType")?.unwrap_or("null");
     if !matches!(filter_type, "SINGLE_TAG" | "MULTI_TAG") {
         let remark = format!("topicFilterType = [{filter_type}] value invalid");
@@ -56,9 +56,9 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     Ok(call.reply.ok())
 }
 
-fn check_name(topic: &str) -> Result<(), Refusal> {
+fn check_name<B: Backend>(shared: &Shared<B>, topic: &str) -> Result<(), Refusal> {
     rules::validate_topic(topic)?;
-    if rules::is_system_topic(topic) {
+    if shared.is_system_topic(topic) {
         return Err(invalid(format!("The topic[{topic}] is conflict with system topic.")));
     }
     Ok(())
@@ -70,7 +70,7 @@ pub(super) fn spec<B: Backend>(
     changes: &Changes<'_>,
 ) -> Result<TopicSpec, Refusal> {
     let Changes { topic, read_queues, write_queues, perm, sys_flag, order, attributes } = *changes;
-    check_name(topic)?;
+    check_name(shared, topic)?;
     let counts = [read_queues, write_queues];
     let legal = 0..=TOPIC_QUEUES_MAX;
     if counts.iter().any(|count| !legal.contains(count)) || counts == [0, 0] {

@@ -24,7 +24,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     }
 }
 
-async fn message_at<B: Backend>(
+pub(super) async fn message_at<B: Backend>(
     call: &Call<B>,
     physical: i64,
 ) -> Result<Option<SegmentedOut>, Refusal> {

@@ -29,6 +29,8 @@ const LANGUAGES: [&str; 14] = [
 impl LanguageCode {
     /// What our answers say: old clients do not know the newer names.
     pub const JAVA: Self = Self(0);
+    /// Wants some bodies in another shape.
+    pub const CPP: Self = Self(1);
     /// Stands for every name and code that is not known.
     pub const OTHER: Self = Self(7);
 

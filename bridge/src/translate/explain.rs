@@ -170,8 +170,7 @@ pub const ROWS: &[Row] = &[
         "system properties that drive clients (DELAY, TIMER_*, POP_CK, RETRY_TOPIC, TRAN_MSG and \
          others)",
         "headers of the same names",
-        "DELAY, TIMER_*, TRAN_MSG, MSG_TYPE=reply and REPLY_TO_CLIENT are refused (13) until their features are \
-         there",
+        "DELAY, TIMER_* and TRAN_MSG are refused (13) until their features are there",
         "shown only in topics that no Kafka producer can write to",
         "a Kafka header of such a name is not shown: it must not drive a RocketMQ client",
     ),

@@ -18,6 +18,13 @@ pub const UNIQ_KEY: &str = "UNIQ_KEY";
 /// "false": the send need not be stored safely before its answer.
 pub const WAIT: &str = "WAIT";
 
+/// Who waits for a reply to the message: a client's id.
+pub const REPLY_TO_CLIENT: &str = "REPLY_TO_CLIENT";
+/// The cluster's name; a reply goes to its reply topic.
+pub const CLUSTER: &str = "CLUSTER";
+/// When a reply was handed on to the client, milliseconds since 1970.
+pub const PUSH_REPLY_TIME: &str = "PUSH_REPLY_TIME";
+
 /// Our mark: `KEYS` is the hex of the record's key.
 pub const KEY_ENCODING: &str = "KAFKA_KEY_ENC";
 /// Our mark: the record's value is null. A producer sends it to write such a record.
@@ -57,7 +64,7 @@ const NAMES: &[(&str, NameKind)] = &[
     ("BORN_TIMESTAMP", Reserved),
     ("BUYER_ID", Reserved),
     ("CHECK_IMMUNITY_TIME_IN_SECONDS", Driving),
-    ("CLUSTER", Reserved),
+    (CLUSTER, Reserved),
     ("CONSUME_START_TIME", Driving),
     ("CORRECTION_FLAG", Reserved),
     ("CORRELATION_ID", Reserved),
@@ -88,12 +95,12 @@ const NAMES: &[(&str, NameKind)] = &[
     ("POP_CK", Driving),
     ("POP_CK_OFFSET", Driving),
     ("PROPERTY_FORWARD_QUEUE_ID", Driving),
-    ("PUSH_REPLY_TIME", Driving),
+    (PUSH_REPLY_TIME, Driving),
     ("REAL_QID", Driving),
     ("REAL_TOPIC", Driving),
     ("RECONSUME_TIME", Driving),
     ("REDIRECT", Driving),
-    ("REPLY_TO_CLIENT", Reserved),
+    (REPLY_TO_CLIENT, Reserved),
     ("RETRY_TOPIC", Driving),
     (TAGS, Open),
     ("TIMER_DELAY_LEVEL", Driving),

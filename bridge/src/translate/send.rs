@@ -286,8 +286,6 @@ fn refuse(name: &str, value: &str) -> Result<(), SendError> {
     let what = match name {
         "DELAY" if value.trim() != "0" => "a delayed message",
         "TRAN_MSG" if value.eq_ignore_ascii_case("true") => "a transactional message",
-        "MSG_TYPE" if value == "reply" => "a reply",
-        "REPLY_TO_CLIENT" => "a request that waits for a reply",
         "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" => "a light message",
         "_SYS_MSG_PRIORITY_" => "a message with a priority",
         _ if name.starts_with("TIMER_") => "a timed message",

@@ -31,6 +31,14 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * input (see Wire).
  */
 final class RocketmqDriver {
+  /** Requests that wait for a reply, and replies; clients have them from 4.6.0 on. */
+  interface Rpc {
+    Message request(DefaultMQProducer producer, Message message, long timeoutMillis)
+        throws Exception;
+
+    Message reply(MessageExt request, byte[] body) throws Exception;
+  }
+
   /** The max offset of a queue as the broker answers it. */
   interface MaxOffset {
     long of(MessageQueue queue) throws Exception;
@@ -73,18 +81,23 @@ final class RocketmqDriver {
       case "follow": follow(args); break;
       case "leave": leave(args.need("name")); break;
       case "hold": hold(args); break;
+      case "request": request(args); break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }
 
-  /** producer id= [compression=none|zlib|lz4|zstd]: clients without the choice know zlib only. */
+  /**
+   * producer id= [compression=none|zlib|lz4|zstd] [trace=true]: clients without the choice know zlib
+   * only.
+   */
   private void producer(Wire.Args args) throws Exception {
     String id = args.need("id");
     String compression = args.or("compression", "none");
     if (!compression.equals("none")) {
       System.setProperty("rocketmq.message.compressType", compression.toUpperCase());
     }
-    DefaultMQProducer producer = new DefaultMQProducer("producer_" + id);
+    DefaultMQProducer producer =
+        new DefaultMQProducer("producer_" + id, null, args.or("trace", "false").equals("true"), null);
     producer.setNamesrvAddr(namesrv);
     producer.setInstanceName(id);
     producer.setSendMsgTimeout(60_000);
@@ -95,6 +108,19 @@ final class RocketmqDriver {
     producers.put(id, producer);
     sends.put(id, new ArrayList<>());
     batches.put(id, new ArrayList<>());
+  }
+
+  private static Rpc rpc() throws Exception {
+    return (Rpc) Class.forName("Rpcs").getDeclaredConstructor().newInstance();
+  }
+
+  /** request id= topic= body=hex [timeout=ms]: one line, the reply. */
+  private void request(Wire.Args args) throws Exception {
+    Message message = new Message(args.need("topic"), args.bytes("body"));
+    DefaultMQProducer producer = producers.get(args.need("id"));
+    Message reply = rpc().request(producer, message, args.number("timeout", 120_000));
+    Wire.print(new Wire.Json().put("topic", reply.getTopic()).put("body", Wire.hex(reply.getBody()))
+        .put("properties", new TreeMap<>(reply.getProperties())));
   }
 
   /**
@@ -295,14 +321,17 @@ final class RocketmqDriver {
   }
 
   /**
-   * join name= group= topic= [tags=*|sql=HEX] [strategy=AVG|CIRCLE] [from=FIRST|LAST]: messages come
-   * as events.
+   * join name= group= topic= [tags=*|sql=HEX] [strategy=AVG|CIRCLE] [from=FIRST|LAST] [trace=true]
+   * [reply=PRODUCER]: messages come as events; each is answered with its own body if so wished.
    */
   private void join(Wire.Args args) throws Exception {
     String name = args.need("name");
     AllocateMessageQueueStrategy strategy = args.or("strategy", "AVG").equals("CIRCLE")
         ? new AllocateMessageQueueAveragelyByCircle() : new AllocateMessageQueueAveragely();
-    DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(args.need("group"), null, strategy);
+    DefaultMQPushConsumer consumer = args.or("trace", "false").equals("true")
+        ? new DefaultMQPushConsumer(args.need("group"), null, strategy, true, null)
+        : new DefaultMQPushConsumer(args.need("group"), null, strategy);
+    DefaultMQProducer replier = producers.get(args.or("reply", ""));
     consumer.setNamesrvAddr(namesrv);
     consumer.setInstanceName(name);
     consumer.setConsumeFromWhere(args.or("from", "FIRST").equals("FIRST")
@@ -322,6 +351,9 @@ final class RocketmqDriver {
           List<MessageExt> found, ConsumeConcurrentlyContext context) {
         for (MessageExt message : found) {
           Wire.print(json(message).put("event", "record").put("member", name));
+          if (replier != null) {
+            reply(replier, message);
+          }
         }
         return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
       }
@@ -376,6 +408,16 @@ final class RocketmqDriver {
       Wire.print(event);
       consumer.shutdown();
     }, name).start();
+  }
+
+  private static void reply(DefaultMQProducer replier, MessageExt request) {
+    Wire.Json line = new Wire.Json().put("event", "reply");
+    try {
+      SendResult sent = replier.send(rpc().reply(request, request.getBody()), 60_000);
+      Wire.print(line.put("status", sent.getSendStatus()).put("offset", sent.getQueueOffset()));
+    } catch (Exception e) {
+      Wire.print(line.put("failed", e.toString()));
+    }
   }
 
   private static List<String> assigned(DefaultMQPushConsumer consumer) {

@@ -34,6 +34,9 @@ pub(super) async fn hold<B: Backend>(
     loop {
         // Asked for before the filter is read, so that no change falls between.
         let changed = hold.changed();
+        if let Some(seen) = look::reset(shared, pull, target).await? {
+            return Ok(seen);
+        }
         if refresh_filter(shared, pull, target)? {
             position = pull.offset;
         }

@@ -38,6 +38,7 @@ pub(super) enum Status {
     OffsetOverflowOne,
     OffsetOverflowBadly,
     OffsetTooSmall,
+    OffsetReset,
 }
 
 impl Status {
@@ -49,6 +50,7 @@ impl Status {
             Self::OffsetOverflowOne => "OFFSET_OVERFLOW_ONE",
             Self::OffsetOverflowBadly => "OFFSET_OVERFLOW_BADLY",
             Self::OffsetTooSmall => "OFFSET_TOO_SMALL",
+            Self::OffsetReset => "OFFSET_RESET",
         }
     }
 }
@@ -70,9 +72,10 @@ impl Seen {
             Status::NoMatchedMessage => ResponseCode::PULL_RETRY_IMMEDIATELY,
             Status::NoMessageInQueue if offset == 0 => ResponseCode::PULL_NOT_FOUND,
             Status::OffsetOverflowOne => ResponseCode::PULL_NOT_FOUND,
-            Status::NoMessageInQueue | Status::OffsetOverflowBadly | Status::OffsetTooSmall => {
-                ResponseCode::PULL_OFFSET_MOVED
-            }
+            Status::NoMessageInQueue
+            | Status::OffsetOverflowBadly
+            | Status::OffsetTooSmall
+            | Status::OffsetReset => ResponseCode::PULL_OFFSET_MOVED,
         }
     }
 
@@ -129,6 +132,18 @@ pub(super) async fn queue<B: Backend>(
         return Ok(PartitionView::default());
     }
     Err(BackendError::NotLeader { topic: topic.name.to_string(), partition }.into())
+}
+
+/// Where an administrator wants the group to go on, if that waits for this pull.
+pub(super) async fn reset<B: Backend>(
+    shared: &Shared<B>,
+    pull: &Pull,
+    target: &Target,
+) -> Result<Option<Seen>, Refusal> {
+    let offset = shared.resets.take(&pull.group, target.topic.id, pull.queue_id);
+    let Some(offset) = offset else { return Ok(None) };
+    let view = queue(shared, pull, target).await?;
+    Ok(Some(Seen::new(Status::OffsetReset, offset, view)))
 }
 
 /// Looks from `from` on. A bounded number of reads: what is then still unread is for the next pull.

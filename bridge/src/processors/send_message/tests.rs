@@ -345,7 +345,6 @@ async fn unbuilt_features() {
         &[("i", "UNIQ_KEY\u{1}u\u{2}TIMER_DELIVER_MS\u{1}1700000000000\u{2}")],
         &[("i", "TIMER_DELAY_SEC\u{1}5")],
         &[("i", "TRAN_MSG\u{1}true\u{2}")],
-        &[("i", "MSG_TYPE\u{1}reply\u{2}")],
         &[("f", "4")],
         &[("f", "12")],
     ] {

@@ -58,6 +58,9 @@ fn new_topic<B: Backend>(
     header: &SendHeader<'_>,
     name: &str,
 ) -> Result<TopicSpec, Refusal> {
+    if let Some(spec) = shared.built_in(name) {
+        return Ok(spec);
+    }
     let stored = topics::stored_name(name)?;
     if name.starts_with(RETRY_PREFIX) || name.starts_with(DLQ_PREFIX) {
         let sys_flag = if header.unit_mode { UNIT_SUBSCRIPTION } else { 0 };

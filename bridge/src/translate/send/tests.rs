@@ -215,8 +215,6 @@ fn what_is_not_built_is_refused() {
         ("TIMER_DELAY_SEC", "5"),
         ("TIMER_DELIVER_MS", "1"),
         ("TIMER_DELAY_MS", "1"),
-        ("MSG_TYPE", "reply"),
-        ("REPLY_TO_CLIENT", "10.0.0.1@1"),
         ("TRAN_MSG", "true"),
         ("__LITE_TOPIC", "l"),
     ] {

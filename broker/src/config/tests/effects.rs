@@ -1,5 +1,7 @@
 //! Settings of a node, each by what changes with it.
 
+mod replies;
+
 use std::sync::Arc;
 
 use duolog_bridge::dispatch::{Dispatched, Dispatcher};
