@@ -59,6 +59,8 @@ kinds! {
     LogDelete = "log.delete",
     /// Segments were compacted.
     LogCompact = "log.compact",
+    /// Records that were on disk are damaged or missing, from this offset on.
+    LogDamage = "log.damage",
     /// The log is on disk up to an offset.
     LogFlush = "log.flush",
     /// A member joined a group.

@@ -1,5 +1,6 @@
 //! What an operator is told of a partition, once: the requests that meet the same are many.
 
+use duolog_log_core::event::EventKind;
 use duolog_log_core::log::{LogError, OnLoss, RecoveryReport};
 use duolog_log_core::storage::checkpoint::{LOG_START_FILE, RECOVERY_POINT_FILE};
 use parking_lot::Mutex;
@@ -71,6 +72,11 @@ impl Partition {
                 log_end_offset,
                 "records that were on disk are damaged or missing"
             );
+            let cause = format!("up to {}, {} spoilt bytes", damage.to, damage.bytes);
+            self.emit(EventKind::LogDamage, Some(damage.from), Some(&cause));
+        }
+        if report.bytes_truncated > 0 || report.segments_dropped > 0 {
+            self.emit(EventKind::LogTruncate, Some(log_end_offset), Some("log recovered"));
         }
         if let Some(log_start_offset) = report.log_start_refused {
             tracing::error!(%topic, partition, log_start_offset, log_end_offset,

@@ -115,17 +115,25 @@ impl Log {
         Ok(Some(self.point(self.log_end, Some(&self.active.segment))))
     }
 
-    /// What to sync so that all segments but the active one are durable; `None` when they are.
+    /// What to sync so that all segments but the active one are durable, and where the log starts;
+    /// `None` when they are.
     ///
     /// To be asked for after every roll: what is sealed is then neither scanned nor cut after a
-    /// crash. Source: UnifiedLog.roll, which schedules the flush. Errors: `Storage`, `Closed`.
+    /// crash. And after retention. Source: UnifiedLog.roll, which schedules the flush;
+    /// LeaderEpochFileCache.truncateFromStartAsyncFlush. Errors: `Storage`, `Closed`.
     pub fn sealed_flush_point(&self) -> Result<Option<FlushPoint>, LogError> {
         self.check_writable()?;
         let point = || self.point(self.active.base_offset(), None);
-        Ok(self.has_unsynced_segments().then(point))
+        Ok((self.has_unsynced_segments() || self.epochs_wait_to_delete()).then(point))
     }
 
-    /// Whether [`Self::sealed_flush_point`] has anything to give.
+    /// Whether files wait for their removal that alone say that nothing is missing before the first
+    /// segment. Once the epochs are on file that says it.
+    fn epochs_wait_to_delete(&self) -> bool {
+        !self.deletions.is_empty() && self.epochs_wait()
+    }
+
+    /// Whether there are sealed segments that [`Self::sealed_flush_point`] would sync.
     #[must_use]
     pub const fn has_unsynced_segments(&self) -> bool {
         !self.unsynced.is_empty()
@@ -183,6 +191,7 @@ impl Log {
         if !self.has_issued(point) || covered.generation != self.shared.generation() {
             return;
         }
+        let is_further = point.offset > self.recovery_point;
         self.recovery_point = self.recovery_point.max(point.offset);
         // Retention may have dropped some of them meanwhile.
         self.unsynced.retain(|segment| segment.base_offset >= covered.sealed_below);
@@ -191,7 +200,9 @@ impl Log {
         self.epochs_synced = self.epochs_synced.max(covered.epochs_changed);
         self.folder_is_new &= point.parent.is_none();
         self.last_flush_ms = now_ms;
-        self.first_unflushed_ms = (self.log_end > self.recovery_point).then_some(now_ms);
+        if is_further || self.log_end == self.recovery_point {
+            self.first_unflushed_ms = (self.log_end > self.recovery_point).then_some(now_ms);
+        }
     }
 
     /// Takes note that a sync failed: the log refuses writes until it is opened again.

@@ -1,7 +1,8 @@
 //! Opening a log: what the folder holds, what of it can be trusted, and what is made anew.
 //!
 //! After a clean stop everything is trusted and nothing is scanned, unless the last segment does not
-//! lead to the log end that is known; what is missing between segments is told. After any other stop:
+//! lead to the log end that is known; what is missing between segments is told. After any stop what is
+//! missing before the first one is told (`damage.rs`). After any other than a clean one:
 //!
 //! 0. what compaction had written whole takes the place of the segments that it stands for, what it
 //!    had not goes (`compaction/swap.rs`);
@@ -166,9 +167,12 @@ impl Recovery {
         let recovery_point =
             if trusted_all { log_end } else { hint.recovery_point.unwrap_or(0).min(log_end) };
         self.report.log_end_offset = log_end.max(log_start);
+        let deleted = std::mem::take(&mut self.inventory.deleted);
+        self.report.stray_files_removed += deleted.len();
         let report = self.report.clone();
         let now_ms = self.now_ms;
         let mut log = self.assemble(identity, content, log_start.min(log_end), recovery_point)?;
+        log.finish_deletions(&deleted)?;
         if log_start > log_end {
             // All that is left was deleted and the end is lost: no offset may be given twice.
             log.truncate_fully_and_start_at(log_start, now_ms)?;
@@ -202,9 +206,7 @@ impl Recovery {
         segments: Vec<Arc<Segment>>,
         hint: OpenHint,
     ) -> Result<Content, LogError> {
-        if hint.shutdown == Shutdown::Clean {
-            self.tell_missing_start(segments.first().map_or(0, |segment| segment.base_offset))?;
-        }
+        self.tell_missing_start(segments.first().map_or(0, |segment| segment.base_offset))?;
         let segments = self.drop_strays(segments)?;
         let scanned_from = match hint.shutdown {
             Shutdown::Clean => segments.len().saturating_sub(1),

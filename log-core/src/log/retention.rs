@@ -1,5 +1,6 @@
 //! Which segments go, and how: renamed first, removed later, so that reads under way go on.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -98,6 +99,24 @@ impl Log {
             !deletion.paths.is_empty()
         });
         removed
+    }
+
+    /// Removes the log files of a deletion that a stop interrupted, once the file of the epochs says where the log starts.
+    /// On a full disk it cannot, and their room counts more.
+    pub(super) fn finish_deletions(&mut self, deleted: &BTreeSet<i64>) -> DiskResult<()> {
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let changes = self.epochs_changed;
+        let written = self.epoch_file.write(&*self.disk, &self.dir, &self.epochs, changes);
+        if written.is_ok() {
+            self.epochs_synced = changes;
+        }
+        for base_offset in deleted {
+            let log = SegmentPaths::new(Arc::clone(&self.dir), *base_offset).of(FileKind::Log);
+            self.disk.remove(&with_suffix(&log, DELETED_SUFFIX))?;
+        }
+        Ok(())
     }
 
     /// Drops the first `count` segments, of which the active one is none.

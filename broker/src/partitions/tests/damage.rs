@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use duolog_bridge::dispatch::Dispatched;
+use duolog_log_core::event::EventKind;
+use duolog_log_core::ids::Offset;
 use duolog_log_core::storage::checkpoint::{LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE};
 use duolog_log_core::storage::disk::Disk;
 
 use super::*;
 use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
 use crate::kafka::codec::messages::{FetchRequest, FetchResponse};
+use crate::testing::Told;
 use crate::testing::rocketmq::RemotingClient;
 use crate::testing::served::Client;
 
@@ -234,6 +237,39 @@ async fn readers_of_both_protocols_pass_a_missing_segment() {
             assert_eq!(readers.call(code, &position[..2], b"").await.code, 0, "{code}");
         }
         assert_eq!(client.produce(TOPIC, 1, batch(&["next"])).await, (0, 8));
+        node.stop().await;
+    }
+}
+
+/// To those who watch, and in the node's own log beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_first_segment_is_told_after_any_stop() {
+    for is_clean in [true, false] {
+        let node = TestNode::start(&[]).await;
+        node.create_topic(TOPIC, &[]).await;
+        let mut client = node.connect().await;
+        for number in 0..4 {
+            client.produce(TOPIC, 1, batch(&[&text(number)])).await;
+            if number % 2 == 1 {
+                node.partition(TOPIC, 0).roll().await.expect("a new segment");
+            }
+        }
+        let disk = node.stop().await;
+        disk.remove(&path("t-0").join(LOG)).expect("removed");
+        if !is_clean {
+            disk.remove(&path(".kafka_cleanshutdown")).expect("removed");
+        }
+        let told = Told::default();
+        let events = Events::new(NodeId(1), Box::new(told.clone()));
+        events.listen();
+        let node = Node::start(served::config(&[]), Arc::new(disk), events).await.expect("a node");
+        let topic = node.controller.image().topic(TOPIC).expect("there").clone();
+        let partitions = node.partitions.of_topic(topic.id).expect("there");
+        partitions[0].reader().await.expect("opened");
+        let damage = told.of(EventKind::LogDamage, TOPIC);
+        let first = damage.first().expect("it is told");
+        assert_eq!((damage.len(), first.partition, first.offset), (1, Some(0), Some(Offset(0))));
+        assert_eq!(first.cause.as_deref(), Some("up to 2, 0 spoilt bytes"));
         node.stop().await;
     }
 }

@@ -114,15 +114,19 @@ impl Recovery {
         Ok(())
     }
 
-    /// After a clean stop, takes note of segments that are missing before `first`: retention has the
-    /// first leader epoch begin where it lets the log start, so the log had begun earlier when its
-    /// first epoch did.
+    /// Takes note of segments that are missing before `first`: retention has the first leader epoch
+    /// begin where it lets the log start, so the log had begun earlier when its first epoch did.
+    ///
+    /// After an unclean stop the file of the epochs may not say yet what retention did; then the files
+    /// of the segments that it took are still there under another name (`Log::epochs_wait_to_delete`).
     pub(super) fn tell_missing_start(&mut self, first: i64) -> Result<(), LogError> {
         let epochs = self.epochs_on_file.as_ref();
         let Some(begun) = epochs.and_then(|epochs| epochs.entries().first()) else { return Ok(()) };
-        let from = begun.start_offset.0;
-        if from < first && first <= self.hint.proven_end && !self.may_follow(first, from) {
-            self.segments_missing(None, from, first)?;
+        let deleted = self.inventory.deleted.first().copied();
+        let (from, to) =
+            (begun.start_offset.0, deleted.map_or(first, |deleted| deleted.min(first)));
+        if from < to && to <= self.hint.proven_end && !self.may_follow(to, from) {
+            self.segments_missing(None, from, to)?;
         }
         Ok(())
     }

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use crate::log::RecoveryReport;
 use crate::storage::disk::{DirEntry, Disk, DiskResult, EntryKind};
-use crate::storage::names::{FileKind, FileName, parse};
+use crate::storage::names::{DELETED_SUFFIX, FileKind, FileName, parse, parse_suffixed};
 
 /// Base offsets of segments and offsets of snapshots.
 #[derive(Clone, Debug, Default)]
 pub(in crate::log) struct Inventory {
     pub(super) logs: BTreeSet<i64>,
     pub(super) snapshots: BTreeSet<i64>,
+    /// Of segments that were deleted, and whose log files are still there under another name.
+    pub(super) deleted: BTreeSet<i64>,
 }
 
 impl Inventory {
@@ -24,7 +26,7 @@ impl Inventory {
         Ok(disk.list(dir)?.into_iter().filter_map(offset).collect())
     }
 
-    /// Lists `dir` and removes what belongs to no segment.
+    /// Lists `dir` and removes what belongs to no segment, but for log files of [`Self::deleted`].
     pub(super) fn take(
         disk: &dyn Disk,
         dir: &Path,
@@ -42,6 +44,12 @@ impl Inventory {
                 }
                 FileName::Segment(_, base_offset) => indexes.push((base_offset, entry.name)),
                 FileName::Stray => {
+                    if let Some((FileKind::Log, base_offset)) =
+                        parse_suffixed(&entry.name, DELETED_SUFFIX)
+                    {
+                        inventory.deleted.insert(base_offset);
+                        continue;
+                    }
                     disk.remove(&dir.join(&entry.name))?;
                     report.stray_files_removed += 1;
                 }
