@@ -10,6 +10,7 @@ pub mod limits;
 pub mod time;
 
 pub mod error;
+pub mod pattern;
 pub mod record;
 pub mod shard;
 

@@ -2,7 +2,7 @@
 //!
 //! `differential KAFKA DUOLOG --seeds 1..11 --count 500`, or `--script FILE` instead of seeds; DUOLOG may be `-`: a node is
 //! started for the run. `--record FILE` keeps the requests with Kafka's answers; `--all` shows differences that are there
-//! on purpose too.
+//! on purpose too, `--texts` those of error messages.
 
 use std::fs;
 use std::ops::Range;
@@ -20,11 +20,13 @@ struct Asked {
     script: Option<String>,
     record: Option<String>,
     all: bool,
+    texts: bool,
 }
 
 impl Asked {
     fn read(mut words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
-        let mut asked = Self { seeds: 1..2, count: 500, script: None, record: None, all: false };
+        let mut asked =
+            Self { seeds: 1..2, count: 500, script: None, record: None, all: false, texts: false };
         while let Some(word) = words.next() {
             let mut next = || words.next().with_context(|| format!("what follows {word}"));
             match word.as_str() {
@@ -37,6 +39,7 @@ impl Asked {
                 "--script" => asked.script = Some(next()?),
                 "--record" => asked.record = Some(next()?),
                 "--all" => asked.all = true,
+                "--texts" => asked.texts = true,
                 _ => bail!("{word}: not an option"),
             }
         }
@@ -69,6 +72,10 @@ fn main() -> anyhow::Result<()> {
     let duolog = own.as_ref().map_or(duolog, Node::kafka);
     let mut kafka = Side::new(Who::Kafka, &kafka)?;
     let mut duolog = Side::new(Who::Duolog, &duolog)?;
+    if asked.texts {
+        kafka.keep_texts();
+        duolog.keep_texts();
+    }
     let report = run::compare(&mut kafka, &mut duolog, &asked.steps()?)?;
     for difference in &report.new {
         println!("{difference}");

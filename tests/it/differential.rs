@@ -49,6 +49,11 @@ fn transactions_are_answered_as_kafka_answered_them() {
 }
 
 #[test]
+fn administration_and_what_is_asked_for_twice_or_wrongly_is_answered_as_kafka_answered_it() {
+    replay("administration.txt");
+}
+
+#[test]
 fn requests_of_every_kind_are_answered_as_kafka_answered_them() {
     replay("seeds.txt");
 }

@@ -109,6 +109,21 @@ pub fn validate(
     check_records(&header, region, rules)
 }
 
+/// What is judged of a partition's records before all else, from the batch's header alone: that it is
+/// one whole batch, in a format and with a codec that the request may carry.
+///
+/// Bytes behind it that are no batch are told by [`validate`].
+pub fn check_structure(records: &[u8], zstd: ZstdRule) -> Result<(), RecordError> {
+    let batch = match only_batch(records) {
+        Err(RecordError::InvalidBatch(InvalidBatch::BytesAfterBatch(_))) => Batch::parse(records)?,
+        batch => batch?,
+    };
+    if zstd == ZstdRule::Refused && batch.header().compression()? == Compression::Zstd {
+        return Err(RecordError::UnsupportedCompression { id: Compression::Zstd.id() });
+    }
+    Ok(())
+}
+
 /// The one batch that a client may send to a partition at a time.
 fn only_batch(records: &[u8]) -> Result<Batch<'_>, RecordError> {
     let batch = match Batch::parse(records) {

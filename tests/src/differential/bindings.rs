@@ -21,12 +21,19 @@ const DAY_MS: i64 = 86_400_000;
 #[derive(Debug)]
 pub struct Bindings {
     now: i64,
+    /// Whether texts are compared too.
+    texts: bool,
     values: BTreeMap<String, Value>,
 }
 
 impl Bindings {
     pub fn new(clock_ms: i64) -> Self {
-        Self { now: clock_ms - BEFORE_MS, values: BTreeMap::new() }
+        Self { now: clock_ms - BEFORE_MS, texts: false, values: BTreeMap::new() }
+    }
+
+    /// Leaves the texts of errors in.
+    pub fn keep_texts(&mut self) {
+        self.texts = true;
     }
 
     fn bind(&mut self, kind: &str, name: &str, value: &Value) {
@@ -133,7 +140,9 @@ impl Bindings {
     fn masked(&self, field: &str, value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
-                let kept = fields.iter().filter(|(name, _)| !is_left_out(name));
+                let kept = fields.iter().filter(|(name, _)| {
+                    !is_left_out(name) && (self.texts || !name.ends_with("ErrorMessage"))
+                });
                 kept.map(|(name, value)| (name.clone(), self.masked(name, value)))
                     .collect::<Map<_, _>>()
                     .into()
@@ -197,10 +206,8 @@ fn merge(all: &mut Vec<Value>) {
 
 /// Fields that say who the server is, where it is, and how it puts things.
 fn is_left_out(name: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 20] = [
         "ThrottleTimeMs",
-        "ErrorMessage",
-        "BatchIndexErrorMessage",
         "ClusterId",
         "Host",
         "Port",

@@ -83,6 +83,11 @@ impl Side {
         })
     }
 
+    /// Compares the texts of errors too.
+    pub fn keep_texts(&mut self) {
+        self.bindings.keep_texts();
+    }
+
     /// Has both kinds of coordinator ready, which clients wait for too.
     pub fn prepare(&mut self) -> anyhow::Result<()> {
         for kind in [0, 1] {

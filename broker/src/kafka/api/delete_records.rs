@@ -3,6 +3,7 @@
 //! An offset of -1 means the high watermark. The new start is on the disk with the next checkpoint of
 //! the log starts, as in Kafka. Source: KIP-107; ReplicaManager.deleteRecordsOnLocalLog.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -31,7 +32,9 @@ impl Handler for DeleteRecords {
         for asked in request.topics {
             let topic = context.node.controller.image().topic(&asked.name).cloned();
             let mut partitions = Vec::with_capacity(asked.partitions.len());
-            for partition in asked.partitions {
+            // Of a partition that is named twice the last offset counts.
+            let wanted = asked.partitions.into_iter().map(|of| (of.partition_index, of));
+            for partition in wanted.collect::<BTreeMap<_, _>>().into_values() {
                 let outcome = delete(context, topic.as_ref(), &partition).await;
                 let (code, low_watermark) = match outcome {
                     Ok(low_watermark) => (ErrorCode::None, low_watermark),
@@ -55,11 +58,11 @@ async fn delete(
     asked: &DeleteRecordsPartition,
 ) -> Result<i64, ErrorCode> {
     let topic = topic.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    let partition = context.node.partitions.find(topic.id, asked.partition_index);
+    let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     if topic.internal {
         return Err(ErrorCode::InvalidTopicException);
     }
-    let partition = context.node.partitions.find(topic.id, asked.partition_index);
-    let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     if topic.config.cleanup.compact && !topic.config.cleanup.delete {
         return Err(ErrorCode::PolicyViolation);
     }

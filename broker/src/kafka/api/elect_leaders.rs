@@ -28,9 +28,10 @@ impl Handler for ElectLeaders {
     const VERSIONS: RangeInclusive<i16> = 0..=2;
 
     async fn handle(context: &Context, request: ElectLeadersRequest) -> ElectLeadersResponse {
-        if !ELECTION_TYPES.contains(&request.election_type) {
-            let error_code = ErrorCode::InvalidRequest.code();
-            return ElectLeadersResponse { error_code, ..ElectLeadersResponse::default() };
+        let is_known = ELECTION_TYPES.contains(&request.election_type);
+        // Without a partition to elect for nothing is wrong with the type.
+        if !is_known && request.topic_partitions.as_ref().is_none_or(|all| !all.is_empty()) {
+            return unknown_type(request);
         }
         let image = context.node.controller.image();
         let asked = request.topic_partitions.unwrap_or_else(|| {
@@ -57,6 +58,30 @@ impl Handler for ElectLeaders {
             replica_election_results: results.collect(),
             ..ElectLeadersResponse::default()
         }
+    }
+}
+
+/// An error for all, and for each partition.
+fn unknown_type(request: ElectLeadersRequest) -> ElectLeadersResponse {
+    let text = format!("Unknown election type {}", request.election_type);
+    let (error_code, error_message) = fields(&Err(Refused::invalid_request(text)));
+    let refuse = |topic: TopicPartitions| ReplicaElectionResult {
+        partition_result: topic
+            .partitions
+            .into_iter()
+            .map(|partition_id| PartitionResult {
+                partition_id,
+                error_code,
+                error_message: error_message.clone(),
+            })
+            .collect(),
+        topic: topic.topic,
+    };
+    let topics = request.topic_partitions.unwrap_or_default().into_iter();
+    ElectLeadersResponse {
+        error_code,
+        replica_election_results: topics.map(refuse).collect(),
+        ..ElectLeadersResponse::default()
     }
 }
 

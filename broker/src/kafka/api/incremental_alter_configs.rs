@@ -12,6 +12,7 @@ use super::admin::{Decided, Refused, duplicates, fields};
 use super::describe_configs::{BROKER, GROUP, TOPIC, unknown_type};
 use super::{Context, Handler};
 use crate::config::change::{self, Alteration, Change, KeyChange};
+use crate::config::topic::Overrides;
 use crate::controller::names;
 use crate::controller::record::ConfigScope;
 use crate::kafka::codec::messages::incremental_alter_configs_request::{
@@ -149,7 +150,12 @@ async fn alter_topic(
         let text = format!("The topic '{name}' does not exist.");
         Refused::new(ErrorCode::UnknownTopicOrPartition, text)
     };
-    let topic = image.topic(name).ok_or_else(unknown)?;
+    let Some(topic) = image.topic(name) else {
+        // What is wrong with the settings is told first.
+        let none = Overrides::default();
+        change::topic(image.values(), &none, &alteration.changes(&none))?;
+        return Err(unknown());
+    };
     if validate_only {
         let changes = alteration.changes(&topic.overrides);
         change::topic(image.values(), &topic.overrides, &changes)?;

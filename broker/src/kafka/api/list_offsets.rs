@@ -5,13 +5,15 @@
 //! (the same as -2: nothing is tiered), -5 and -6 what is tiered and what waits for it (nothing).
 //! Source: KIP-79, KIP-320, KIP-405, KIP-734, KIP-1005; Partition.fetchOffsetForTimestamp.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use duolog_log_core::log::{LogReader, TimestampOffset};
 
 use super::fetch::check_epoch;
 use super::{Context, Handler};
-use crate::kafka::codec::messages::list_offsets_request::ListOffsetsPartition;
+use crate::kafka::codec::Str;
+use crate::kafka::codec::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use crate::kafka::codec::messages::list_offsets_response::{
     ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
 };
@@ -50,17 +52,46 @@ impl Handler for ListOffsets {
 
     async fn handle(context: &Context, request: ListOffsetsRequest) -> ListOffsetsResponse {
         let mut topics = Vec::with_capacity(request.topics.len());
+        let mut twice = named_twice(&request.topics);
         for topic in request.topics {
             let id = context.node.controller.image().topic(&topic.name).map(|topic| topic.id);
             let mut partitions = Vec::with_capacity(topic.partitions.len());
             for asked in topic.partitions {
-                let found = find(context, id, &asked, request.isolation_level).await;
-                partitions.push(respond(asked.partition_index, found));
+                let index = asked.partition_index;
+                let found = match twice.get_mut(&(topic.name.clone(), index)) {
+                    None => find(context, id, &asked, request.isolation_level).await,
+                    Some(Named::Unanswered) => Err(ErrorCode::InvalidRequest),
+                    Some(Named::Answered) => continue,
+                };
+                if let Some(named) = twice.get_mut(&(topic.name.clone(), index)) {
+                    *named = Named::Answered;
+                }
+                partitions.push(respond(index, found));
             }
             topics.push(ListOffsetsTopicResponse { name: topic.name, partitions });
         }
         ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }
     }
+}
+
+/// A partition that a request names more than once: it is refused, in one answer.
+enum Named {
+    Unanswered,
+    Answered,
+}
+
+fn named_twice(topics: &[ListOffsetsTopic]) -> BTreeMap<(Str, i32), Named> {
+    let mut seen = BTreeSet::new();
+    let mut twice = BTreeMap::new();
+    for topic in topics {
+        for partition in &topic.partitions {
+            let place = (topic.name.clone(), partition.partition_index);
+            if !seen.insert(place.clone()) {
+                twice.insert(place, Named::Unanswered);
+            }
+        }
+    }
+    twice
 }
 
 async fn find(

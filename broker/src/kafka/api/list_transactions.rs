@@ -3,10 +3,10 @@
 
 use std::ops::RangeInclusive;
 
+use duolog_coordinator::pattern;
 use duolog_coordinator::record::transaction::TxnState;
 use duolog_coordinator::txn::kafka::event::ListTransactions as List;
 use duolog_coordinator::txn::kafka::response::Listed;
-use regex::Regex;
 
 use super::{Context, Handler};
 use crate::kafka::codec::messages::list_transactions_response::TransactionState;
@@ -50,14 +50,8 @@ async fn list(
     request: ListTransactionsRequest,
 ) -> Result<Vec<Listed>, ErrorCode> {
     let pattern = request.transactional_id_pattern.filter(|pattern| !pattern.is_empty());
-    let pattern = match pattern {
-        // The whole id has to match.
-        Some(pattern) => Some(
-            Regex::new(&format!("^(?:{pattern})$"))
-                .map_err(|_| ErrorCode::InvalidRegularExpression)?,
-        ),
-        None => None,
-    };
+    let pattern = pattern.map(|pattern| pattern::whole(&pattern)).transpose();
+    let pattern = pattern.map_err(|_| ErrorCode::InvalidRegularExpression)?;
     let list = List {
         states: request.state_filters.iter().map(|name| name.to_string()).collect(),
         producer_ids: request.producer_id_filters,

@@ -10,7 +10,6 @@ use duolog_coordinator::group::event::{
     CommitForm, OffsetCommit as Commit, PartitionCommit, TopicCommit, UnknownGroup,
 };
 use duolog_coordinator::group::response::CommittedTopic;
-use duolog_log_core::ids::TopicId;
 
 use super::{Context, Handler};
 use crate::controller::image::{Image, Topic};
@@ -114,8 +113,7 @@ fn check(
     }
     let commit = found.ok().filter(|_| !commits.is_empty()).map(|topic| TopicCommit {
         topic: topic.name.clone(),
-        // As in Kafka, a position knows the topic's id only if the client did.
-        topic_id: if version >= TOPIC_ID_FROM { topic.id } else { TopicId::ZERO },
+        topic_id: topic.id,
         partitions: commits,
     });
     let answer =
@@ -145,3 +143,6 @@ fn fill(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

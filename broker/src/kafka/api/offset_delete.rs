@@ -8,6 +8,8 @@ use duolog_coordinator::group::event::OffsetDelete as Delete;
 use duolog_coordinator::group::response::PartitionResult;
 
 use super::{Context, Handler};
+use crate::controller::image::Image;
+use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::offset_delete_request::OffsetDeleteRequestTopic;
 use crate::kafka::codec::messages::offset_delete_response::{
     OffsetDeleteResponsePartition, OffsetDeleteResponseTopic,
@@ -24,20 +26,22 @@ impl Handler for OffsetDelete {
     const VERSIONS: RangeInclusive<i16> = 0..=0;
 
     async fn handle(context: &Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse {
+        if request.group_id.is_empty() {
+            let error_code = ErrorCode::InvalidGroupId.code();
+            return OffsetDeleteResponse { error_code, ..OffsetDeleteResponse::default() };
+        }
         let image = Arc::clone(&context.node.controller.image());
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            request.topics.into_iter().partition(|topic| image.topic(&topic.name).is_some());
-        let mut topics: Vec<_> = unknown.into_iter().map(unknown_topic).collect();
-        let delete = Delete {
-            group: request.group_id,
-            topics: known
-                .into_iter()
-                .map(|topic| {
-                    let indexes = topic.partitions.iter().map(|one| one.partition_index);
-                    (topic.name.clone(), indexes.collect())
-                })
-                .collect(),
-        };
+        let mut topics = Vec::new();
+        let mut delete = Delete { group: request.group_id, topics: Vec::new() };
+        for asked in request.topics {
+            let (known, unknown) = sort(&image, &asked);
+            if !known.is_empty() {
+                delete.topics.push((asked.name.clone(), known));
+            }
+            if !unknown.is_empty() || asked.partitions.is_empty() {
+                topics.push(unknown_partitions(asked.name, &unknown));
+            }
+        }
         match context.node.coordinators.delete_offsets(delete).await {
             Ok(deleted) => {
                 let answers = deleted.into_iter().map(|(name, partitions)| {
@@ -60,13 +64,17 @@ fn answer(result: &PartitionResult) -> OffsetDeleteResponsePartition {
     OffsetDeleteResponsePartition { partition_index: result.partition, error_code: code.code() }
 }
 
-fn unknown_topic(topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic {
-    let refused = |partition_index| OffsetDeleteResponsePartition {
-        partition_index,
+/// The partitions that are there, and the others.
+fn sort(image: &Image, asked: &OffsetDeleteRequestTopic) -> (Vec<i32>, Vec<i32>) {
+    let topic = image.topic(&asked.name);
+    let is_there = |index: &i32| topic.is_some_and(|topic| topic.has_partition(*index));
+    asked.partitions.iter().map(|partition| partition.partition_index).partition(is_there)
+}
+
+fn unknown_partitions(name: Str, indexes: &[i32]) -> OffsetDeleteResponseTopic {
+    let refused = |partition_index: &i32| OffsetDeleteResponsePartition {
+        partition_index: *partition_index,
         error_code: ErrorCode::UnknownTopicOrPartition.code(),
     };
-    OffsetDeleteResponseTopic {
-        name: topic.name,
-        partitions: topic.partitions.iter().map(|one| refused(one.partition_index)).collect(),
-    }
+    OffsetDeleteResponseTopic { name, partitions: indexes.iter().map(refused).collect() }
 }

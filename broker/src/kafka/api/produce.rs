@@ -16,7 +16,7 @@ use duolog_bridge::backend::PERM_WRITE;
 use duolog_log_core::event::{Event, EventKind, Protocol};
 use duolog_log_core::log::AppendOrigin;
 use duolog_log_core::record::validate::{
-    KeyRule, ProduceRules, TimestampRule, Validated, ZstdRule, validate,
+    KeyRule, ProduceRules, TimestampRule, Validated, ZstdRule, check_structure, validate,
 };
 use duolog_log_core::record::{BatchHeader, Compression, Compressor, RecordError, recompress};
 use duolog_log_core::replication::partition::Acks;
@@ -151,23 +151,25 @@ async fn begin(
     acks: Option<Acks>,
     verdicts: &mut Verdicts,
 ) -> Result<Begun, Refused> {
-    let acks = acks.ok_or(ErrorCode::InvalidRequiredAcks)?;
-    check_topic(topic)?;
     let partition = context
         .node
         .partitions
         .find(topic.id, data.index)
         .ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
+    check_structure(&records, zstd_rule(context.version))
+        .map_err(|error| Refused::records(&error))?;
+    // Whoever may not write hears so before the batch is read.
+    let in_transaction = BatchHeader::parse(&records)
+        .is_ok_and(|header| header.is_transactional() && header.has_producer_id());
+    let verified = if in_transaction { Some(verdicts.take(topic.id, data.index)?) } else { None };
+    let acks = acks.ok_or(ErrorCode::InvalidRequiredAcks)?;
+    check_topic(topic)?;
     context.node.instruments.events.emit(|| {
         let event = Event::new(EventKind::ProduceReceived, clock::now_ms());
         let event = event.at(&topic.name, data.index).protocol(Protocol::Kafka);
         event.client(context.client_id.clone().unwrap_or_default())
     });
-    let records = data.records.map(|records| records.to_bytes()).unwrap_or_default();
-    // Whoever may not write hears so before the batch is read.
-    let in_transaction = BatchHeader::parse(&records)
-        .is_ok_and(|header| header.is_transactional() && header.has_producer_id());
-    let verified = if in_transaction { Some(verdicts.take(topic.id, data.index)?) } else { None };
     let validated = check(context, &records, rules(&topic.config, context.version)).await;
     let validated = validated.map_err(|refused| refused.by_log(&partition))?;
     let records = match topic.config.compression {
@@ -229,8 +231,12 @@ fn rules(config: &TopicConfig, version: i16) -> ProduceRules {
             TimestampType::LogAppendTime => TimestampRule::LogAppendTime { now },
         },
         keys: if config.cleanup.compact { KeyRule::Required } else { KeyRule::Optional },
-        zstd: if version >= ZSTD_FROM { ZstdRule::Accepted } else { ZstdRule::Refused },
+        zstd: zstd_rule(version),
     }
+}
+
+fn zstd_rule(version: i16) -> ZstdRule {
+    if version >= ZSTD_FROM { ZstdRule::Accepted } else { ZstdRule::Refused }
 }
 
 /// The batch with the topic's codec. Errors: it has grown too large.

@@ -1,8 +1,10 @@
 //! WriteTxnMarkers: key 27, v1–v2. Markers into this node's partitions: what coordinators on other
 //! nodes send, and `kafka-transactions abort` to end a hanging transaction (KIP-664).
-//! Source: KIP-98, KIP-1228; KafkaApis.handleWriteTxnMarkersRequest.
+//!
+//! A marker without producer id or epoch is none: then nothing of the request is written. Source:
+//! KIP-98, KIP-1228; KafkaApis.handleWriteTxnMarkersRequest, MemoryRecordsBuilder.appendEndTxnMarker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use duolog_coordinator::error::GroupError;
@@ -13,7 +15,9 @@ use futures_util::future::join_all;
 use super::{Context, Handler};
 use crate::coordinators::transactions::{Mark, MarkError};
 use crate::kafka::codec::Str;
-use crate::kafka::codec::messages::write_txn_markers_request::WritableTxnMarker;
+use crate::kafka::codec::messages::write_txn_markers_request::{
+    WritableTxnMarker, WritableTxnMarkerTopic,
+};
 use crate::kafka::codec::messages::write_txn_markers_response::{
     WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopicResult,
 };
@@ -34,11 +38,18 @@ impl Handler for WriteTxnMarkers {
     async fn handle(context: &Context, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse {
         // As in Kafka, the answer knows producers only, not which marker it was.
         let mut by_producer: BTreeMap<i64, Results> = BTreeMap::new();
+        let refused = request.markers.iter().any(|marker| is_of_nobody(context, marker));
         for marker in request.markers {
             let producer_id = marker.producer_id;
-            let written = write(context, marker).await;
-            let results = by_producer.entry(producer_id).or_default();
+            let written = if refused {
+                let refuse = |(topic, index)| (topic, index, ErrorCode::UnknownServerError);
+                places(&marker).into_iter().map(refuse).collect()
+            } else {
+                write(context, marker).await
+            };
+            // A marker for no partition is not answered.
             for (topic, index, code) in written {
+                let results = by_producer.entry(producer_id).or_default();
                 results.entry(topic).or_default().insert(index, code);
             }
         }
@@ -59,6 +70,27 @@ fn topic_result(
     WritableTxnMarkerTopicResult { name, partitions: partitions.collect() }
 }
 
+/// Whether the marker names no producer, and a partition that is there.
+fn is_of_nobody(context: &Context, marker: &WritableTxnMarker) -> bool {
+    let names_none = marker.producer_id < 0 || marker.producer_epoch < 0;
+    names_none && {
+        let image = context.node.controller.image();
+        let has = |topic: &str, index| image.topic(topic).is_some_and(|it| it.has_partition(index));
+        places(marker).iter().any(|(topic, index)| has(topic, *index))
+    }
+}
+
+/// Where a marker is to be written: once into each partition, however often it is named.
+fn places(marker: &WritableTxnMarker) -> BTreeSet<(Str, i32)> {
+    let topics = marker.topics.iter();
+    let of = |topic: &WritableTxnMarkerTopic| {
+        let name = topic.name.clone();
+        let indexes: Vec<i32> = topic.partition_indexes.clone();
+        indexes.into_iter().map(move |index| (name.clone(), index))
+    };
+    topics.flat_map(of).collect()
+}
+
 /// Writes one marker into all its partitions at once.
 async fn write(context: &Context, marker: WritableTxnMarker) -> Vec<(Str, i32, ErrorCode)> {
     let mark = Mark {
@@ -72,13 +104,8 @@ async fn write(context: &Context, marker: WritableTxnMarker) -> Vec<(Str, i32, E
         version: TxnVersion(i16::from(marker.transaction_version)),
         client: context.client().into(),
     };
-    let mut writes = Vec::new();
-    for topic in &marker.topics {
-        for index in &topic.partition_indexes {
-            writes.push(write_one(context, topic.name.clone(), *index, &mark));
-        }
-    }
-    join_all(writes).await
+    let places = places(&marker).into_iter();
+    join_all(places.map(|(topic, index)| write_one(context, topic, index, &mark))).await
 }
 
 async fn write_one(

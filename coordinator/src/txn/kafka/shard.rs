@@ -183,14 +183,8 @@ impl TxnShard {
     }
 
     fn list(&self, asked: &ListTransactions, now: Now) -> Vec<Listed> {
-        let states: Vec<&str> = asked
-            .states
-            .iter()
-            .map(String::as_str)
-            .filter(|name| TxnState::is_known(name))
-            .collect();
         let is_asked = |value: &TxnValue| {
-            (states.is_empty() || states.contains(&value.state.name()))
+            (asked.states.is_empty() || asked.states.iter().any(|it| it == value.state.name()))
                 && (asked.producer_ids.is_empty()
                     || asked.producer_ids.contains(&value.producer.id))
                 && (asked.longer_than_ms < 0

@@ -12,7 +12,7 @@ use crate::error::{GroupError, Refusal};
 use crate::group::context::Context;
 use crate::group::image::consumer::ConsumerImage;
 use crate::group::metadata::TopicShape;
-use crate::limits::REGEX_BYTES_MAX;
+use crate::pattern;
 use crate::record::consumer::{ConsumerFact, MemberMetadata, ResolvedRegex};
 
 /// Whether the member wants other topics than before.
@@ -114,18 +114,9 @@ pub(super) fn resolve(
 
 /// An RE2 expression that a whole name must match.
 fn compile(text: &str) -> Result<Regex, Refusal> {
-    let refuse = |why: &str| {
+    pattern::whole(text).map_err(|why| {
         let text =
             format!("SubscribedTopicRegex `{text}` is not a valid regular expression: {why}.");
         Refusal::new(GroupError::InvalidRegularExpression, text)
-    };
-    if text.len() > REGEX_BYTES_MAX {
-        return Err(refuse(&format!("longer than {REGEX_BYTES_MAX} bytes")));
-    }
-    // By itself first: a parenthesis of its own must not pair with the one around it.
-    let whole = Regex::new(text).and_then(|_| Regex::new(&format!(r"\A(?:{text})\z")));
-    whole.map_err(|error| {
-        let reason = error.to_string();
-        refuse(reason.lines().last().unwrap_or_default().trim_start_matches("error: "))
     })
 }

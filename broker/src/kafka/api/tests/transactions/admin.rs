@@ -106,3 +106,33 @@ async fn a_hanging_transaction_is_found_and_ended_by_hand() {
     assert_eq!(producers(&mut client, "t").await.1, [(42, 3, 0, 99, -1)]);
     node.stop().await;
 }
+
+/// As in Kafka nothing is written for producer -1 or epoch -1; nor, unlike there, for what is below.
+#[tokio::test(flavor = "multi_thread")]
+async fn markers_of_nobody_are_refused_with_all_their_request() {
+    let (node, mut client) = node().await;
+    started(&mut client, "a").await;
+    let marker = |producer_id, producer_epoch| WritableTxnMarker {
+        producer_id,
+        producer_epoch,
+        transaction_result: true,
+        topics: vec![WritableTxnMarkerTopic { name: "t".into(), partition_indexes: vec![0, 0] }],
+        ..WritableTxnMarker::default()
+    };
+    for (nobody, epoch) in [(-1, 0), (-2, 0), (5, -1), (5, -2)] {
+        let request = WriteTxnMarkersRequest { markers: vec![marker(6, 0), marker(nobody, epoch)] };
+        for version in 1..=2 {
+            let answer: WriteTxnMarkersResponse = client.call(version, &request).await;
+            let topics = answer.markers.iter().flat_map(|marker| &marker.topics);
+            let codes = topics.flat_map(|topic| &topic.partitions).map(|it| it.error_code);
+            assert_eq!(codes.collect::<Vec<_>>(), [-1, -1], "{nobody} {epoch}");
+        }
+    }
+    assert_eq!(fetch(&mut client, 0).await.batches, [], "nothing is written");
+    let request = WriteTxnMarkersRequest { markers: vec![marker(6, 0)] };
+    let answer: WriteTxnMarkersResponse = client.call(1, &request).await;
+    let partitions = &answer.markers[0].topics[0].partitions;
+    assert_eq!((partitions.len(), partitions[0].error_code), (1, NONE));
+    assert_eq!(fetch(&mut client, 0).await.batches, [(0, true)], "once");
+    node.stop().await;
+}
