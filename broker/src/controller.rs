@@ -32,6 +32,7 @@ use crate::config::change::{self, Alteration, ChangeError, KeyChange};
 use crate::config::topic::Overrides;
 use crate::config::values::Values;
 use crate::instruments::Instruments;
+use crate::kafka::features::{FEATURES, FeatureUpdate};
 use crate::limits::METADATA_CHANGES_MAX;
 use crate::partitions::Partitions;
 use crate::random;
@@ -69,6 +70,9 @@ pub enum ControllerError {
     /// Not for clients to change.
     #[error("{0}")]
     NotAllowed(String),
+    /// A level that a feature cannot have.
+    #[error("{0}")]
+    InvalidFeatureLevel(String),
     /// `delete.topic.enable=false`.
     #[error("Topic deletion is disabled.")]
     DeletionDisabled,
@@ -210,6 +214,34 @@ impl Controller {
             }
             let values = Some(values).filter(|values| !values.is_empty());
             Ok((vec![MetadataRecord::Config { scope, name, values }], ()))
+        })
+        .await
+    }
+
+    /// Changes levels of features on `node`: all of them or none; or only says whether that could be
+    /// done.
+    pub async fn update_features(
+        &self,
+        node: i32,
+        updates: Vec<FeatureUpdate>,
+        validate_only: bool,
+    ) -> Result<(), ControllerError> {
+        self.change(move |image| {
+            for update in &updates {
+                update.check(image, node).map_err(ControllerError::InvalidFeatureLevel)?;
+            }
+            let epoch = image.features_epoch() + 1;
+            let mut records = Vec::new();
+            for feature in FEATURES.iter().filter(|_| !validate_only) {
+                let wanted = updates.iter().rev().find(|update| update.name == feature.name);
+                let wanted = wanted.filter(|update| update.level != feature.level(image));
+                records.extend(wanted.map(|update| MetadataRecord::FeatureLevel {
+                    name: update.name.clone(),
+                    level: update.level,
+                    epoch,
+                }));
+            }
+            Ok((records, ()))
         })
         .await
     }

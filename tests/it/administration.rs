@@ -131,7 +131,21 @@ fn leaders_replicas_quorum_and_features() {
     has(&status, "MaxFollowerLag:");
     let replication = tool(&node, "kafka-metadata-quorum", &["describe", "--replication"]);
     has(&replication, "Leader");
-    tool(&node, "kafka-features", &["describe"]);
+    let levels = |group: i32| {
+        let described = tool(&node, "kafka-features", &["describe"]);
+        has(&described, "Feature: group.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1");
+        let line = described.lines().find(|line| line.contains("group.version"));
+        has(line.unwrap_or_default(), &format!("FinalizedVersionLevel: {group}"));
+        let line = described.lines().find(|line| line.contains("transaction.version"));
+        has(line.unwrap_or_default(), "FinalizedVersionLevel: 2");
+    };
+    levels(1);
+    let downgrade = ["downgrade", "--feature", "group.version=0"];
+    has(&tool(&node, "kafka-features", &downgrade), "group.version was downgraded to 0.");
+    levels(0);
+    let upgrade = ["upgrade", "--feature", "group.version=1"];
+    has(&tool(&node, "kafka-features", &upgrade), "group.version was upgraded to 1.");
+    has(&tool(&node, "kafka-features", &["version-mapping"]), "group.version=1");
 }
 
 #[test]

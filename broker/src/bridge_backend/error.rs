@@ -84,6 +84,7 @@ pub(super) fn of_controller(name: &str, error: &ControllerError) -> BackendError
         | ControllerError::InvalidReplicaAssignment(_)
         | ControllerError::InvalidConfig(_)
         | ControllerError::NotAllowed(_)
+        | ControllerError::InvalidFeatureLevel(_)
         | ControllerError::DeletionDisabled
         | ControllerError::LimitReached(_) => {
             BackendError::InvalidTopic { reason: error.to_string() }

@@ -69,6 +69,8 @@ pub struct Image {
     next_producer_id: i64,
     next_partition_number: u32,
     leader_epoch: Option<i32>,
+    /// Levels of features that were changed, each with the number of that change.
+    features: BTreeMap<String, (i16, i64)>,
     static_values: Arc<Values>,
     values: Arc<Values>,
 }
@@ -101,6 +103,7 @@ impl Image {
             next_producer_id: 0,
             next_partition_number: 0,
             leader_epoch: None,
+            features: BTreeMap::new(),
             static_values: values.clone(),
             values,
         }
@@ -223,6 +226,16 @@ impl Image {
         self.leader_epoch
     }
 
+    /// The level of a feature, if it was ever changed.
+    pub fn feature_level(&self, name: &str) -> Option<i16> {
+        self.features.get(name).map(|(level, _)| *level)
+    }
+
+    /// How many changes of levels there were.
+    pub fn features_epoch(&self) -> i64 {
+        self.features.values().map(|(_, epoch)| *epoch).max().unwrap_or_default()
+    }
+
     /// The node's configuration with what was set while it runs.
     pub fn values(&self) -> &Arc<Values> {
         &self.values
@@ -276,6 +289,10 @@ impl Image {
                 MetadataRecord::NextPartitionNumber(self.next_partition_number),
             ])
             .chain(self.leader_epoch.map(MetadataRecord::LeaderEpoch))
+            .chain(self.features.iter().map(|(name, (level, epoch))| {
+                let name = name.clone();
+                MetadataRecord::FeatureLevel { name, level: *level, epoch: *epoch }
+            }))
             .collect()
     }
 
@@ -327,6 +344,9 @@ impl Image {
                     Some(places) => held.insert(id, Arc::new(places)),
                     None => drop(held.remove(&id)),
                 }
+            }
+            MetadataRecord::FeatureLevel { name, level, epoch } => {
+                self.features.insert(name, (level, epoch));
             }
         }
         Ok(Change::Other)

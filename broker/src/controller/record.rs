@@ -105,6 +105,15 @@ pub enum MetadataRecord {
         /// `None`: nothing is noted.
         places: Option<Places>,
     },
+    /// The level of a feature that somebody has changed.
+    FeatureLevel {
+        /// Its name.
+        name: String,
+        /// The level in force.
+        level: i16,
+        /// How many changes of levels there were with this one.
+        epoch: i64,
+    },
 }
 
 /// A stored record that this version cannot read.
@@ -144,6 +153,7 @@ const NEXT_PRODUCER_ID: i16 = 6;
 const NEXT_PARTITION_NUMBER: i16 = 7;
 const LEADER_EPOCH: i16 = 8;
 const PLACES: i16 = 9;
+const FEATURE_LEVEL: i16 = 10;
 
 /// The only version of every value so far.
 const VERSION: i16 = 0;
@@ -206,6 +216,13 @@ impl MetadataRecord {
                 key.out.put_i16(PLACES);
                 key.out.put_slice(&id.0);
                 places.as_ref().map(|places| value.places(places)).is_some()
+            }
+            Self::FeatureLevel { name, level, epoch } => {
+                key.out.put_i16(FEATURE_LEVEL);
+                key.text(name);
+                value.out.put_i16(*level);
+                value.out.put_i64(*epoch);
+                true
             }
         };
         (key.out.freeze(), present.then(|| value.out.freeze()))
@@ -277,6 +294,14 @@ impl MetadataRecord {
                 id: TopicId(key.array("id")?),
                 places: value.map(Reader::places).transpose()?,
             },
+            FEATURE_LEVEL => {
+                let value = value.ok_or(missing)?;
+                Self::FeatureLevel {
+                    name: key.text("name")?,
+                    level: i16::from_be_bytes(value.array("level")?),
+                    epoch: value.i64("epoch")?,
+                }
+            }
             _ => return Err(MetadataRecordError::UnknownType(kind)),
         })
     }

@@ -271,6 +271,7 @@ impl From<&ControllerError> for ErrorCode {
             ControllerError::InvalidReplicaAssignment(_) => Self::InvalidReplicaAssignment,
             ControllerError::InvalidConfig(_) => Self::InvalidConfig,
             ControllerError::NotAllowed(_) => Self::InvalidRequest,
+            ControllerError::InvalidFeatureLevel(_) => Self::InvalidUpdateVersion,
             ControllerError::DeletionDisabled => Self::TopicDeletionDisabled,
             ControllerError::LimitReached(_) => Self::PolicyViolation,
             ControllerError::NotWritable(_) => Self::KafkaStorageError,

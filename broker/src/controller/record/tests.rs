@@ -37,6 +37,7 @@ fn samples() -> Vec<MetadataRecord> {
         MetadataRecord::LeaderEpoch(7),
         MetadataRecord::Places { id: TopicId([7; 16]), places: Some(places) },
         MetadataRecord::Places { id: TopicId([7; 16]), places: None },
+        MetadataRecord::FeatureLevel { name: "group.version".into(), level: 0, epoch: 3 },
     ]
 }
 
@@ -84,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_of_a_known_type_panics(kind in 0_u8..9, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
+    fn no_value_of_a_known_type_panics(kind in 0_u8..10, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
         let key = [&[0, kind], &rest[..]].concat();
         let value = [&[0, 0], &value[..]].concat();
         let _ = MetadataRecord::decode(&key, Some(&value));

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use bytes::Bytes;
 
 use super::{APIS, Api, Context, Handler, Reply, Running};
+use crate::controller::image::Image;
 use crate::kafka::codec::messages::api_versions_response::{
     ApiVersion, FinalizedFeatureKey, SupportedFeatureKey,
 };
@@ -47,18 +48,16 @@ impl Handler for ApiVersions {
             let error_code = ErrorCode::InvalidRequest.code();
             return ApiVersionsResponse { error_code, ..ApiVersionsResponse::default() };
         }
+        let image = context.node.controller.image();
         ApiVersionsResponse {
             api_keys: APIS.iter().map(advertised).collect(),
             supported_features: supported(context.version),
-            finalized_features_epoch: FEATURES_EPOCH,
-            finalized_features: finalized(),
+            finalized_features_epoch: image.features_epoch(),
+            finalized_features: finalized(&image),
             ..ApiVersionsResponse::default()
         }
     }
 }
-
-/// What is told of features belongs to the metadata that this node began with.
-const FEATURES_EPOCH: i64 = 0;
 
 /// Clients of version 3 cannot read a feature that may be off.
 fn supported(version: i16) -> Vec<SupportedFeatureKey> {
@@ -71,13 +70,17 @@ fn supported(version: i16) -> Vec<SupportedFeatureKey> {
     readable.map(key).collect()
 }
 
-fn finalized() -> Vec<FinalizedFeatureKey> {
-    let key = |feature: &Feature| FinalizedFeatureKey {
-        name: feature.name.into(),
-        max_version_level: feature.finalized,
-        min_version_level: feature.finalized,
+/// The levels in force; a feature at level 0 is not told.
+fn finalized(image: &Image) -> Vec<FinalizedFeatureKey> {
+    let key = |feature: &Feature| {
+        let level = feature.level(image);
+        FinalizedFeatureKey {
+            name: feature.name.into(),
+            max_version_level: level,
+            min_version_level: level,
+        }
     };
-    FEATURES.iter().filter(|feature| feature.finalized > 0).map(key).collect()
+    FEATURES.iter().map(key).filter(|key| key.max_version_level > 0).collect()
 }
 
 /// Letters, digits, dots and dashes, beginning and ending with a letter or digit (KIP-511).

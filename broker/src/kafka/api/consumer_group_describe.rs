@@ -15,6 +15,7 @@ use crate::kafka::codec::messages::consumer_group_describe_response::{
 };
 use crate::kafka::codec::messages::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::kafka::features::GROUP_VERSION;
 use crate::kafka::operations;
 
 /// The API.
@@ -50,6 +51,9 @@ impl Handler for ConsumerGroupDescribe {
 }
 
 async fn describe(context: &Context, group: Str) -> DescribedGroup {
+    if GROUP_VERSION.level(&context.node.controller.image()) < 1 {
+        return refused(group, ErrorCode::UnsupportedVersion, None);
+    }
     if group.is_empty() {
         return refused(group, ErrorCode::InvalidGroupId, None);
     }

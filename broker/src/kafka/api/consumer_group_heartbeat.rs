@@ -16,6 +16,7 @@ use crate::kafka::codec::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse,
 };
 use crate::kafka::errors::ErrorCode;
+use crate::kafka::features::GROUP_VERSION;
 use crate::random;
 
 /// The API.
@@ -33,6 +34,10 @@ impl Handler for ConsumerGroupHeartbeat {
         context: &Context,
         request: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse {
+        if GROUP_VERSION.level(&context.node.controller.image()) < 1 {
+            let error_code = ErrorCode::UnsupportedVersion.code();
+            return ConsumerGroupHeartbeatResponse { error_code, ..Default::default() };
+        }
         let Ok(uuid) = random::uuid() else {
             let error_code = ErrorCode::UnknownServerError.code();
             return ConsumerGroupHeartbeatResponse { error_code, ..Default::default() };

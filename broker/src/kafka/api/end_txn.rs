@@ -28,6 +28,10 @@ impl Handler for EndTxn {
     const VERSIONS: RangeInclusive<i16> = 0..=5;
 
     async fn handle(context: &Context, request: EndTxnRequest) -> EndTxnResponse {
+        if context.version >= EPOCHS_RISE_FROM && !super::serves_transactions_v2(context) {
+            let error_code = ErrorCode::UnsupportedVersion.code();
+            return EndTxnResponse { error_code, ..EndTxnResponse::default() };
+        }
         let end = End {
             id: request.transactional_id,
             producer: ProducerIdAndEpoch { id: request.producer_id, epoch: request.producer_epoch },

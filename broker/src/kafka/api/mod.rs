@@ -64,6 +64,7 @@ use bytes::Bytes;
 use super::codec::{
     ApiKey, DecodeError, EncodeError, Frame, Message, RequestHeader, Str, encode_response,
 };
+use super::features::TRANSACTION_VERSION;
 use crate::controller::image::Image;
 use crate::node::Node;
 
@@ -258,6 +259,12 @@ fn run<H: Handler>(context: Context, body: Bytes) -> Running {
 /// is looked up.
 fn verifies_transactions(image: &Image) -> bool {
     image.values().parse("transaction.partition.verification.enable").unwrap_or(true)
+}
+
+/// Whether requests of transactions v2 are served: those that add partitions by writing, and raise the
+/// epoch with every end.
+fn serves_transactions_v2(context: &Context) -> bool {
+    TRANSACTION_VERSION.level(&context.node.controller.image()) >= 2
 }
 
 /// Finds the row of a request.

@@ -99,6 +99,9 @@ async fn verified(
         return Err(ErrorCode::InvalidGroupId);
     }
     let adds = context.version >= ADDS_FROM;
+    if adds && !super::serves_transactions_v2(context) {
+        return Err(ErrorCode::UnsupportedVersion);
+    }
     let image = context.node.controller.image().clone();
     if !adds && !super::verifies_transactions(&image) {
         return Ok(Verified::Unasked);

@@ -1,33 +1,31 @@
-//! UpdateFeatures: key 57, v0–v2. The levels of features come with the version of this node: the one
-//! that a feature has is confirmed, any other refused, and with it the whole request.
+//! UpdateFeatures: key 57, v0–v2. Changes levels of features, all that are named or none; the metadata
+//! log keeps them.
 //!
-//! Leaves out: other levels. Source: KIP-584, KIP-778; FeatureControlManager.updateFeatures.
+//! Leaves out: features that are not built, which may only be off. Source: KIP-584, KIP-778, KIP-1022;
+//! FeatureControlManager.updateFeatures.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::admin::{Decided, Refused, fields};
 use super::{Context, Handler};
 use crate::kafka::codec::messages::update_features_request::FeatureUpdateKey;
+use crate::kafka::codec::messages::update_features_response::UpdatableFeatureResult;
 use crate::kafka::codec::messages::{UpdateFeaturesRequest, UpdateFeaturesResponse};
 use crate::kafka::errors::ErrorCode;
-use crate::kafka::features::FEATURES;
+use crate::kafka::features::{FeatureUpdate, SAFE_DOWNGRADE, UPGRADE};
 
 /// The API.
 pub(super) struct UpdateFeatures;
 
-/// `FeatureUpdate.UpgradeType`: upgrade, safe downgrade, unsafe downgrade.
-const UPGRADE_TYPES: RangeInclusive<i8> = 1..=3;
+/// The only version that knows no types of upgrades.
+const DOWNGRADE_ALLOWED_IN: i16 = 0;
 
-/// What Kafka 4.3 knows besides; each is at level 0 here.
-const OTHERS: [&str; 7] = [
-    "eligible.leader.replicas.version",
-    "group.version",
-    "kraft.version",
-    "metadata.version",
-    "share.version",
-    "streams.version",
-    "transaction.version",
-];
+/// The last version that answers each feature.
+const RESULTS_TO: i16 = 1;
+
+/// What Kafka says beside no error.
+const NO_ERROR: &str = "NONE";
 
 impl Handler for UpdateFeatures {
     type Request = UpdateFeaturesRequest;
@@ -35,34 +33,36 @@ impl Handler for UpdateFeatures {
     const VERSIONS: RangeInclusive<i16> = 0..=2;
 
     async fn handle(context: &Context, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse {
-        let decide = |update| decide(context.node.id(), update);
-        let outcome: Decided = request.feature_updates.iter().try_for_each(decide);
+        let asked = &request.feature_updates;
+        let updates = asked.iter().map(|update| read(context.version, update)).collect();
+        let controller = &context.node.controller;
+        let done = controller.update_features(context.node.id(), updates, request.validate_only);
+        let outcome: Decided = done.await.map_err(Refused::from);
         let (error_code, error_message) = fields(&outcome);
-        UpdateFeaturesResponse { error_code, error_message, ..UpdateFeaturesResponse::default() }
+        let names: BTreeSet<_> = asked.iter().map(|update| update.feature.clone()).collect();
+        let results = names.into_iter().map(|feature| UpdatableFeatureResult {
+            feature,
+            error_code: ErrorCode::None.code(),
+            error_message: Some(NO_ERROR.into()),
+        });
+        let answered = outcome.is_ok() && context.version <= RESULTS_TO;
+        UpdateFeaturesResponse {
+            error_code,
+            error_message,
+            results: results.filter(|_| answered).collect(),
+            ..UpdateFeaturesResponse::default()
+        }
     }
 }
 
-fn decide(node: i32, update: &FeatureUpdateKey) -> Decided {
-    let (name, level) = (&*update.feature, update.max_version_level);
-    let known = FEATURES.iter().find(|feature| feature.name == name);
-    let finalized = known.map_or(0, |feature| feature.finalized);
-    let is_known = known.is_some() || OTHERS.contains(&name);
-    let reason = if !UPGRADE_TYPES.contains(&update.upgrade_type) {
-        "The controller does not support the given upgrade type.".to_owned()
-    } else if is_known && level == finalized {
-        return Ok(());
-    } else if known.is_some() {
-        format!("This node keeps it at level {finalized}.")
-    } else if level != 0 {
-        format!("Local controller {node} does not support this feature.")
-    } else {
-        format!("Feature {name} not found.")
-    };
-    Err(Refused::new(
-        ErrorCode::InvalidUpdateVersion,
-        format!(
-            "The update failed for all features since the following feature had an error: \
-             Invalid update version {level} for feature {name}. {reason}"
-        ),
-    ))
+fn read(version: i16, update: &FeatureUpdateKey) -> FeatureUpdate {
+    FeatureUpdate {
+        name: update.feature.to_string(),
+        level: update.max_version_level,
+        upgrade_type: match (version, update.allow_downgrade) {
+            (DOWNGRADE_ALLOWED_IN, true) => SAFE_DOWNGRADE,
+            (DOWNGRADE_ALLOWED_IN, false) => UPGRADE,
+            _ => update.upgrade_type,
+        },
+    }
 }

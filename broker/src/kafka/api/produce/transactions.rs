@@ -15,7 +15,7 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::log::{TxnEpochs, Verification, Verified};
 use duolog_log_core::record::BatchHeader;
 
-use super::super::verifies_transactions;
+use super::super::{serves_transactions_v2, verifies_transactions};
 use super::{Context, Refused, check_topic, find_topic};
 use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::ProduceRequest;
@@ -61,6 +61,13 @@ pub(super) async fn verify(context: &Context, request: &ProduceRequest) -> Verdi
             let text = "Transactional records contained more than one producer ID";
             let refused = ErrorCode::InvalidProducerIdMapping.with(text);
             verdicts.0.insert((partition.topic_id, partition.index), Err(refused));
+        }
+        return verdicts;
+    }
+    if context.version >= ADDS_FROM && !serves_transactions_v2(context) {
+        for Candidate { partition, .. } in candidates {
+            let place = (partition.topic_id, partition.index);
+            verdicts.0.insert(place, Err(ErrorCode::UnsupportedVersion.into()));
         }
         return verdicts;
     }

@@ -38,8 +38,7 @@ async fn what_is_served_is_listed_and_nothing_else() {
             .iter()
             .map(|feature| (&*feature.name, feature.min_version_level, feature.max_version_level))
             .collect();
-        let whole: Vec<_> =
-            FEATURES.iter().map(|of| (of.name, of.finalized, of.finalized)).collect();
+        let whole: Vec<_> = FEATURES.iter().map(|of| (of.name, of.max, of.max)).collect();
         assert_eq!(finalized, if version >= 3 { whole } else { Vec::new() });
         // Before version 4 no feature is told that may be off.
         let told = response.supported_features.iter().filter(|feature| feature.min_version == 0);
