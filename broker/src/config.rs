@@ -236,6 +236,17 @@ pub struct Config {
     pub fetch_session_slots: usize,
     /// How RocketMQ groups show to Kafka tools.
     pub group_listing: GroupListing,
+    /// Whether clients are asked for metrics, and what becomes of them.
+    pub telemetry: TelemetryConfig,
+}
+
+/// What clients push (KIP-714).
+#[derive(Clone, Copy, Debug)]
+pub struct TelemetryConfig {
+    /// `telemetry.receiver` is `metrics`: the HTTP port shows it. Else nobody is asked.
+    pub received: bool,
+    /// `telemetry.max.bytes`: one push, compressed.
+    pub max_bytes: i32,
 }
 
 impl Config {
@@ -288,6 +299,10 @@ impl Config {
             group_listing: match values.text("rmq.group.listing") {
                 Some("typed") => GroupListing::Typed,
                 _ => GroupListing::Plain,
+            },
+            telemetry: TelemetryConfig {
+                received: values.text("telemetry.receiver") == Some("metrics"),
+                max_bytes: values.parse("telemetry.max.bytes")?,
             },
             values,
         };

@@ -198,12 +198,27 @@ impl Controller {
         self.alter_config(ConfigScope::Group, name, alteration.into(), change::group).await
     }
 
+    /// Changes what clients are asked to push under `name`: all changes or none.
+    pub async fn alter_client_metrics(
+        &self,
+        name: &str,
+        alteration: Alteration,
+    ) -> Result<(), ControllerError> {
+        let checked = name.to_owned();
+        let check = move |_: &Values, held: &Overrides, changes: &[KeyChange]| {
+            change::client_metrics(&checked, held, changes)
+        };
+        self.alter_config(ConfigScope::ClientMetrics, name, alteration, check).await
+    }
+
     async fn alter_config(
         &self,
         scope: ConfigScope,
         name: &str,
         alteration: Alteration,
-        check: fn(&Values, &Overrides, &[KeyChange]) -> Result<Overrides, ChangeError>,
+        check: impl FnOnce(&Values, &Overrides, &[KeyChange]) -> Result<Overrides, ChangeError>
+        + Send
+        + 'static,
     ) -> Result<(), ControllerError> {
         let name = name.to_owned();
         self.change(move |image| {

@@ -13,6 +13,7 @@ pub mod controller;
 pub mod coordinators;
 pub mod kafka;
 pub mod node;
+pub mod telemetry;
 
 pub mod bridge_backend;
 

@@ -156,6 +156,33 @@ pub const REQUEST_MEMORY_DIVISOR: u64 = 4;
 /// RocketMQ connections at once, over all doors.
 pub const REMOTING_CONNECTIONS_MAX: usize = 100_000;
 
+/// Settings that one DescribeConfigs may have shown, about: those of ten thousand topics. Resources behind it are refused.
+pub const DESCRIBED_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Positions that one OffsetFetch may ask for over all its groups. Groups behind it are refused.
+pub const FETCHED_POSITIONS_MAX: usize = 1_000_000;
+
+/// Clients that push metrics and are known at once (`ClientMetricsManager.CACHE_MAX_SIZE`); then the one that was not
+/// heard of for longest is forgotten.
+pub const TELEMETRY_CLIENTS_MAX: usize = 16_384;
+
+/// Numbers that are read of one push.
+pub const TELEMETRY_SAMPLES_MAX: usize = 4_096;
+
+/// Series that are shown of one client.
+pub const TELEMETRY_CLIENT_SERIES_MAX: usize = 2_048;
+
+/// Series that are shown of all clients together.
+pub const TELEMETRY_SERIES_MAX: usize = 20_000;
+
+/// Names that clients may give to metrics, all together.
+pub const TELEMETRY_NAMES_MAX: usize = 1_024;
+
+/// Name and labels of one series.
+pub const TELEMETRY_TEXT_MAX: usize = 1_024;
+
+const _: () = assert!(TELEMETRY_CLIENT_SERIES_MAX < TELEMETRY_SERIES_MAX);
+
 /// Group coordinators that read their logs at once.
 pub const COORDINATORS_LOADING_MAX: usize = 4;
 

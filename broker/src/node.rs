@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::partitions::{Partitions, PlacementError, Shared, deletion, housekeeping};
 use crate::random;
 use crate::server::memory::{AnswerMemory, RequestMemory};
+use crate::telemetry::Telemetry;
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +78,8 @@ pub struct Node {
     pub instruments: Arc<Instruments>,
     /// What Kafka consumers are told the news of.
     pub fetch_sessions: FetchSessions,
+    /// What clients push of their metrics.
+    pub telemetry: Telemetry,
     /// Room for what clients send.
     pub requests: RequestMemory,
     /// What clients have not taken yet.
@@ -137,10 +140,10 @@ impl Node {
             instruments.clone(),
             stopping.clone(),
         );
-        let fetch_sessions = FetchSessions::new(config.fetch_session_slots);
-        let requests = RequestMemory::new(config.connections.requests_bytes_max);
         let node = Arc::new(Self {
-            requests,
+            fetch_sessions: FetchSessions::new(config.fetch_session_slots),
+            telemetry: Telemetry::new(config.telemetry.max_bytes),
+            requests: RequestMemory::new(config.connections.requests_bytes_max),
             answers: AnswerMemory::default(),
             config,
             controller,
@@ -150,7 +153,6 @@ impl Node {
             timers,
             metrics,
             instruments,
-            fetch_sessions,
             batches: BatchReading::default(),
             stopping,
             background: TaskTracker::new(),

@@ -126,7 +126,7 @@ impl Bench {
         let frame = encode_request(7, Some(&"bench".into()), version, request).expect("a request");
         let (header, body) =
             RequestHeader::decode(&frame.to_bytes().slice(4..)).expect("a request");
-        let api = api::find(&header).expect("an API of the table");
+        let api = api::find(&self.node.config, &header).expect("an API of the table");
         let context = Context {
             node: self.node.clone(),
             version: header.api_version,
@@ -134,6 +134,7 @@ impl Bench {
             client_id: header.client_id,
             peer: ([127, 0, 0, 1], 4711).into(),
             listener: 0,
+            connection: Arc::default(),
         };
         let running = api.run(context, body);
         async move {

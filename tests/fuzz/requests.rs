@@ -1,6 +1,10 @@
 //! Kafka's requests, of every key and version, as the Java client encodes them.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
+use duolog_broker::config::Config;
+use duolog_broker::config::args::ServeArgs;
 use duolog_broker::kafka::api::find;
 use duolog_broker::kafka::codec::{ApiKey, Message, RequestHeader, messages};
 
@@ -38,7 +42,8 @@ const REQUESTS: &[(ApiKey, Decode)] = requests![
     AlterUserScramCredentialsRequest DescribeQuorumRequest UpdateFeaturesRequest
     DescribeClusterRequest DescribeProducersRequest UnregisterBrokerRequest
     DescribeTransactionsRequest ListTransactionsRequest ConsumerGroupHeartbeatRequest
-    ConsumerGroupDescribeRequest ListConfigResourcesRequest DescribeTopicPartitionsRequest
+    ConsumerGroupDescribeRequest GetTelemetrySubscriptionsRequest PushTelemetryRequest
+    ListConfigResourcesRequest DescribeTopicPartitionsRequest
 ];
 
 /// Frames without their length.
@@ -54,10 +59,20 @@ fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
+/// That of a node that serves all of the table.
+fn config() -> &'static Config {
+    static CONFIG: LazyLock<Config> = LazyLock::new(|| {
+        let assignments = vec!["telemetry.receiver=metrics".to_owned()];
+        let args = ServeArgs { assignments, ..ServeArgs::default() };
+        Config::load(&args, std::iter::empty()).expect("a configuration")
+    });
+    &CONFIG
+}
+
 /// Whether a frame is a request of the table whose body can be read.
 fn reads(frame: &Bytes) -> bool {
     let Ok((header, body)) = RequestHeader::decode(frame) else { return false };
-    let Ok(api) = find(&header) else { return false };
+    let Ok(api) = find(config(), &header) else { return false };
     let decode = REQUESTS.iter().find(|(key, _)| *key == api.key).expect("a decoder").1;
     decode(&body, header.api_version)
 }

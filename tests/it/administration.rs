@@ -1,9 +1,14 @@
 //! The stock tools that administer a cluster, against its only node, and the import of a folder.
 
 use std::io::Write as _;
+use std::time::Duration;
 
+use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
-use duolog_tests::stock::{kafka_tool, turn};
+use duolog_tests::stock::{Client, Driver, kafka_tool, turn};
+use duolog_tests::{http, wait};
+
+const LIMIT: Duration = Duration::from_secs(120);
 
 fn tool(node: &Node, name: &str, arguments: &[&str]) -> String {
     let address = node.kafka();
@@ -167,6 +172,61 @@ fn settings_of_topics_and_of_the_node() {
     has(&tool(&node, "kafka-configs", &default), "log.cleaner.threads=2");
     let users = tool(&node, "kafka-configs", &["--describe", "--entity-type", "users"]);
     assert!(!users.contains("Exception"), "{users}");
+}
+
+/// Settings of client-metrics resources reach a stock client, and its metrics the HTTP port (KIP-714).
+#[test]
+fn stock_clients_push_the_metrics_that_they_are_asked_for() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = Launch::new(folder.path()).expect("ports").set("telemetry.receiver", "metrics");
+    let node = launch.start().expect("a node");
+    let metrics = "org.apache.kafka.producer.";
+    let set = ["--alter", "--name", "m", "--metrics", metrics, "--interval", "100"];
+    tool(&node, "kafka-client-metrics", &set);
+    assert_eq!(tool(&node, "kafka-client-metrics", &["--list"]).trim(), "m");
+    let described = tool(&node, "kafka-client-metrics", &["--describe", "--name", "m"]);
+    has(&described, "metrics=org.apache.kafka.producer.");
+    let mut producer = Driver::start(Client::Kafka431, &node.kafka()).expect("a driver");
+    producer.call("producer id=p").expect("a producer");
+    let pushed = wait::until("the producer's metrics are shown", LIMIT, || {
+        let (_, text) = http::get(&node.http(), "/metrics")?;
+        let name = "client_org_apache_kafka_producer_connection_creation_total{";
+        let line = text.lines().find(|line| line.starts_with(name)).context("not yet")?;
+        ensure!(!line.ends_with(" 0"), "{line}");
+        Ok(line.to_owned())
+    });
+    let pushed = pushed.expect("pushed");
+    has(&pushed, "client_software_name=\"apache-kafka-java\"");
+    has(&pushed, "client_software_version=\"4.3.1\"");
+    has(&pushed, "client_source_address=\"127.0.0.1\"");
+}
+
+#[test]
+fn the_cluster_its_apis_and_its_groups_are_told() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
+    tool(&node, "kafka-topics", &["--create", "--topic", "t", "--partitions", "2"]);
+    has(&tool(&node, "kafka-cluster", &["cluster-id"]), "Cluster ID: ");
+    let apis = tool(&node, "kafka-broker-api-versions", &[]);
+    has(&apis, "(id: 1 rack: null isFenced: false) -> (");
+    has(&apis, "Produce(0): 0 to 13 [usable: 13]");
+    assert!(!apis.contains("GetTelemetrySubscriptions(71): 0"), "{apis}");
+    let groups = |arguments: &[&str]| tool(&node, "kafka-consumer-groups", arguments);
+    let of = ["--group", "g", "--topic", "t"];
+    let to = |scenario: &[&str]| {
+        let reset = [&["--reset-offsets", "--execute"], &of[..], scenario].concat();
+        groups(&reset)
+    };
+    to(&["--to-offset", "0"]);
+    let described = groups(&["--describe", "--group", "g", "--state"]);
+    has(&described, "Empty");
+    has(&tool(&node, "kafka-groups", &["--list"]), "Classic");
+    let deleted = groups(&["--delete-offsets", "--group", "g", "--topic", "t:1"]);
+    has(&deleted, "Request succeed for deleting offsets from group g.");
+    let left = groups(&["--describe", "--group", "g"]);
+    assert_eq!(left.lines().filter(|line| line.starts_with("g ")).count(), 1, "{left}");
 }
 
 /// What one node wrote another takes over, offsets and all.

@@ -365,7 +365,11 @@ impl ToolOutput {
 }
 
 /// Kafka's command line tools of 4.3.1, by the names of their scripts.
-const KAFKA_TOOLS: [(&str, &str); 14] = [
+const KAFKA_TOOLS: [(&str, &str); 18] = [
+    ("kafka-broker-api-versions", "org.apache.kafka.tools.BrokerApiVersionsCommand"),
+    ("kafka-client-metrics", "org.apache.kafka.tools.ClientMetricsCommand"),
+    ("kafka-cluster", "org.apache.kafka.tools.ClusterTool"),
+    ("kafka-groups", "org.apache.kafka.tools.GroupsCommand"),
     ("kafka-configs", "kafka.admin.ConfigCommand"),
     ("kafka-console-consumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"),
     ("kafka-console-producer", "org.apache.kafka.tools.ConsoleProducer"),

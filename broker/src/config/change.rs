@@ -3,6 +3,7 @@
 use super::key::{self, Key, Kind};
 use super::topic::{self, Overrides};
 use super::values::Values;
+use crate::telemetry::subscriptions;
 
 /// What becomes of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +134,20 @@ pub fn group(
         };
         return Err(ChangeError::InvalidConfig(broken));
     }
+    Ok(after)
+}
+
+/// The settings of the client-metrics resource `name` after `changes`, all of them.
+///
+/// As in Kafka no key of them can be appended to. Source: `ClientMetricsConfigs.validate`.
+pub fn client_metrics(
+    name: &str,
+    overrides: &Overrides,
+    changes: &[KeyChange],
+) -> Result<Overrides, ChangeError> {
+    let known = |_: &str| Known { key: None, default: None };
+    let after = changed(overrides, changes, known, |_, _, _| Ok(()))?;
+    subscriptions::check(name, &after)?;
     Ok(after)
 }
 

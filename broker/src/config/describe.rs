@@ -17,6 +17,8 @@ pub enum Origin {
     StaticBroker = 4,
     /// Nobody set it.
     Default = 5,
+    /// Set for a client-metrics resource.
+    ClientMetrics = 7,
     /// The group's own override.
     Group = 8,
 }
@@ -73,6 +75,12 @@ impl Layers<'_> {
         key::group_keys().iter().map(of).collect()
     }
 
+    /// Every key of a client-metrics resource with these values, in order of name.
+    pub fn client_metrics(&self, values: &Overrides) -> Vec<Entry> {
+        let of = |key| self.override_entry(Origin::ClientMetrics, values, key);
+        key::client_metrics_keys().iter().map(of).collect()
+    }
+
     /// Every key of the node, in order of name.
     pub fn broker(&self) -> Vec<Entry> {
         key::broker_keys()
@@ -122,7 +130,7 @@ impl Layers<'_> {
 
     fn in_layer(&self, layer: Origin, name: &str) -> Option<String> {
         match layer {
-            Origin::Topic | Origin::Group => None,
+            Origin::Topic | Origin::ClientMetrics | Origin::Group => None,
             Origin::DynamicBroker => self.node?.get(name).cloned(),
             Origin::DynamicDefaultBroker => self.cluster?.get(name).cloned(),
             Origin::StaticBroker => Some(self.fixed.set_value(name)?.0.to_owned()),

@@ -1,5 +1,5 @@
-//! The tables of known configuration keys: Kafka's, RocketMQ's (prefix `rocketmq.`), a topic's and a
-//! group's.
+//! The tables of known configuration keys: Kafka's, RocketMQ's (prefix `rocketmq.`), a topic's, a
+//! group's and those of client metrics.
 //!
 //! A key that nothing acts on yet is known none the less, and accepted at its default only: a
 //! setting is never silently without effect. Sources: `KafkaConfig`, `LogConfig` (Kafka 4.3.1);
@@ -43,6 +43,8 @@ pub enum Update {
     Topic,
     /// A group's own.
     Group,
+    /// A client-metrics resource's own.
+    ClientMetrics,
 }
 
 /// Which values a key takes, beyond being of its [`Kind`].
@@ -100,6 +102,19 @@ static TOPIC: LazyLock<Vec<Key>> =
 
 static GROUP: LazyLock<Vec<Key>> =
     LazyLock::new(|| parse_table(include_str!("group.tsv")).collect());
+
+static CLIENT_METRICS: LazyLock<Vec<Key>> =
+    LazyLock::new(|| parse_table(include_str!("client_metrics.tsv")).collect());
+
+/// Every key of a client-metrics resource, in order of their names.
+pub fn client_metrics_keys() -> &'static [Key] {
+    &CLIENT_METRICS
+}
+
+/// Looks up a client-metrics resource's key by its exact name.
+pub fn client_metrics_key(name: &str) -> Option<&'static Key> {
+    find(&CLIENT_METRICS, name)
+}
 
 /// Every key of a group, in order of their names.
 pub fn group_keys() -> &'static [Key] {
@@ -298,6 +313,7 @@ fn parse_line(line: &'static str) -> Option<Key> {
         "per-broker" => Update::PerBroker,
         "topic" => Update::Topic,
         "group" => Update::Group,
+        "client-metrics" => Update::ClientMetrics,
         _ => return None,
     };
     let synonyms = columns.next().map(list).unwrap_or_default();

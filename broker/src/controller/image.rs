@@ -15,6 +15,7 @@ use self::shared_map::SharedMap;
 use super::record::{ConfigScope, MetadataRecord, Places, TopicRecord};
 use crate::config::topic::{Overrides, TopicConfig};
 use crate::config::values::{ConfigError, Source, Values};
+use crate::telemetry::subscriptions::Subscriptions;
 
 /// A topic as it stands.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub struct Image {
     leader_epoch: Option<i32>,
     /// Levels of features that were changed, each with the number of that change.
     features: BTreeMap<String, (i16, i64)>,
+    /// What clients are asked to push; another one whenever its settings change.
+    telemetry: Arc<Subscriptions>,
     static_values: Arc<Values>,
     values: Arc<Values>,
 }
@@ -104,6 +107,7 @@ impl Image {
             next_partition_number: 0,
             leader_epoch: None,
             features: BTreeMap::new(),
+            telemetry: Arc::default(),
             static_values: values.clone(),
             values,
         }
@@ -226,6 +230,11 @@ impl Image {
         self.leader_epoch
     }
 
+    /// What clients are asked to push.
+    pub fn telemetry(&self) -> &Arc<Subscriptions> {
+        &self.telemetry
+    }
+
     /// The level of a feature, if it was ever changed.
     pub fn feature_level(&self, name: &str) -> Option<i16> {
         self.features.get(name).map(|(level, _)| *level)
@@ -317,8 +326,10 @@ impl Image {
                     Some(values) => self.configs.insert((scope, name), values),
                     None => self.configs.remove(&(scope, name)),
                 };
-                if scope == ConfigScope::Broker {
-                    return self.resolve_all();
+                match scope {
+                    ConfigScope::Broker => return self.resolve_all(),
+                    ConfigScope::ClientMetrics => self.telemetry = self.resolve_telemetry(),
+                    ConfigScope::Group => {}
                 }
             }
             MetadataRecord::SubscriptionGroup { name, group } => {
@@ -371,6 +382,13 @@ impl Image {
             topics.by_alias.remove(&alias(name));
         }
         Change::TopicGone(topic)
+    }
+
+    fn resolve_telemetry(&self) -> Arc<Subscriptions> {
+        let all = self.configs.iter();
+        let all = all.filter(|((scope, _), _)| *scope == ConfigScope::ClientMetrics);
+        let all = all.map(|((_, name), values)| (name.as_str(), values));
+        Arc::new(Subscriptions::resolve(all))
     }
 
     /// Lays the dynamic values over the static ones and resolves every topic anew.

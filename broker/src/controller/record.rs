@@ -19,6 +19,8 @@ use crate::data_dir::DirectoryId;
 pub enum ConfigScope {
     /// The dynamic defaults of all nodes (resource name empty) or one node's values (its id).
     Broker = 4,
+    /// What clients are asked to push.
+    ClientMetrics = 16,
     /// A Kafka group's values.
     Group = 32,
 }
@@ -266,6 +268,7 @@ impl MetadataRecord {
             CONFIG => Self::Config {
                 scope: match u8::from_be_bytes(key.array("scope")?) {
                     4 => ConfigScope::Broker,
+                    16 => ConfigScope::ClientMetrics,
                     32 => ConfigScope::Group,
                     _ => return Err(MetadataRecordError::Invalid("scope")),
                 },

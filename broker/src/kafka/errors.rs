@@ -14,6 +14,7 @@ use duolog_log_core::replication::partition::ReplicationError;
 use crate::controller::ControllerError;
 use crate::kafka::fetch_sessions::SessionError;
 use crate::partitions::append;
+use crate::telemetry::Refusal;
 
 /// An error code of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -275,6 +276,19 @@ impl From<&ControllerError> for ErrorCode {
             ControllerError::DeletionDisabled => Self::TopicDeletionDisabled,
             ControllerError::LimitReached(_) => Self::PolicyViolation,
             ControllerError::NotWritable(_) => Self::KafkaStorageError,
+        }
+    }
+}
+
+impl From<&Refusal> for ErrorCode {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::TooEarly => Self::ThrottlingQuotaExceeded,
+            Refusal::Terminated => Self::InvalidRequest,
+            Refusal::UnknownSubscription => Self::UnknownSubscriptionId,
+            Refusal::UnsupportedCompression => Self::UnsupportedCompressionType,
+            Refusal::TooLarge => Self::TelemetryTooLarge,
+            Refusal::Unreadable(_) => Self::InvalidRecord,
         }
     }
 }

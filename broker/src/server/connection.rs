@@ -33,6 +33,7 @@ use crate::kafka::codec::{Frame, RequestHeader};
 use crate::limits::IN_FLIGHT_MAX;
 use crate::metrics::ApiTimer;
 use crate::node::Node;
+use crate::telemetry::ClientConnection;
 
 /// A peer that sends no more has its answers within this time, or is taken to be gone.
 const ENDED_PEER_LIMIT: Duration = Duration::from_secs(30);
@@ -88,8 +89,18 @@ pub async fn serve(node: Arc<Node>, socket: TcpStream, peer: SocketAddr, listene
     let frames = Frames::new(read, length_max, memory.clone());
     let patience = Patience { idle, stopping: node.stopping.clone() };
     let in_flight = VecDeque::new();
-    let connection = Connection { node, write, peer, listener, patience, in_flight };
+    let client = Arc::new(ClientConnection::default());
+    let connection = Connection {
+        node: node.clone(),
+        write,
+        peer,
+        listener,
+        client: client.clone(),
+        patience,
+        in_flight,
+    };
     let ended = connection.run(frames).await;
+    node.telemetry.disconnected(&client);
     let reason: &dyn Display = match &ended {
         Ok(()) => &"closed by the client",
         Err(reason) => reason,
@@ -106,6 +117,7 @@ struct Connection {
     write: OwnedWriteHalf,
     peer: SocketAddr,
     listener: usize,
+    client: Arc<ClientConnection>,
     /// Silence after which it is closed, also of a client that takes no answers.
     patience: Patience,
     /// Oldest first.
@@ -217,7 +229,7 @@ impl Connection {
         let (header, body) = RequestHeader::decode(&bytes)?;
         let frame_bytes = LENGTH_BYTES + bytes.len();
         drop(bytes);
-        let api = api::find(&header)?;
+        let api = api::find(&self.node.config, &header)?;
         let timer = self.node.metrics.kafka(api.key).start(frame_bytes);
         let span = tracing::debug_span!(
             "request",
@@ -233,6 +245,7 @@ impl Connection {
             client_id: header.client_id,
             peer: self.peer,
             listener: self.listener,
+            connection: self.client.clone(),
         };
         let mut handler = api.run(context, body);
         if !span.is_disabled() {

@@ -154,7 +154,8 @@ async fn metrics(State(shared): State<Shared>) -> Response {
         .metrics
         .render(&mut text)
         .and_then(|()| shared.node.fetch_sessions.render(&mut text))
-        .and_then(|()| figures::render(&shared.node, &mut text));
+        .and_then(|()| figures::render(&shared.node, &mut text))
+        .and_then(|()| shared.node.telemetry.render(&mut text));
     match rendered {
         Ok(()) => {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];

@@ -26,6 +26,7 @@ DeleteRecords AlterConfigs AlterReplicaLogDirs DescribeLogDirs ElectLeaders
 AlterPartitionReassignments ListPartitionReassignments DescribeClientQuotas AlterClientQuotas
 DescribeUserScramCredentials AlterUserScramCredentials DescribeQuorum UpdateFeatures
 UnregisterBroker ListConfigResources DescribeAcls CreateAcls DeleteAcls
+GetTelemetrySubscriptions PushTelemetry
 """.split()
 
 SCHEMA = pathlib.Path(__file__).parents[3] / "broker/src/kafka/codec/schema.txt"

@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_of_a_known_type_panics(kind in 0_u8..10, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
+    fn no_value_of_a_known_type_panics(kind in 0_u8..11, rest in any::<Vec<u8>>(), value in any::<Vec<u8>>()) {
         let key = [&[0, kind], &rest[..]].concat();
         let value = [&[0, 0], &value[..]].concat();
         let _ = MetadataRecord::decode(&key, Some(&value));

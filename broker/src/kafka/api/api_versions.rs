@@ -48,9 +48,17 @@ impl Handler for ApiVersions {
             let error_code = ErrorCode::InvalidRequest.code();
             return ApiVersionsResponse { error_code, ..ApiVersionsResponse::default() };
         }
+        if context.version >= 3 {
+            let (name, version) = (request.client_software_name, request.client_software_version);
+            context.connection.set_software(name, version);
+        }
         let image = context.node.controller.image();
         ApiVersionsResponse {
-            api_keys: APIS.iter().map(advertised).collect(),
+            api_keys: APIS
+                .iter()
+                .filter(|api| api.is_served(&context.node.config))
+                .map(advertised)
+                .collect(),
             supported_features: supported(context.version),
             finalized_features_epoch: image.features_epoch(),
             finalized_features: finalized(&image),

@@ -95,3 +95,6 @@ fn check_match(component: &ComponentData) -> Decided {
     };
     Err(Refused::invalid_request(text))
 }
+
+#[cfg(test)]
+mod tests;

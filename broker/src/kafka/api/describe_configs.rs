@@ -1,8 +1,8 @@
 //! DescribeConfigs: key 32, v1–v4. Values of topics and of the node, with where they come from.
 //!
-//! Resource types: 2 topic, 4 broker (an empty name means what is set for all nodes), 32 group.
-//! Leaves out: documentation texts; loggers (8) and client metrics (16). Source: KIP-133, KIP-226,
-//! KIP-569, KIP-848; ConfigHelper.
+//! Resource types: 2 topic, 4 broker (an empty name means what is set for all nodes), 16
+//! client metrics, 32 group. Leaves out: documentation texts; loggers (8). Source: KIP-133, KIP-226,
+//! KIP-569, KIP-714, KIP-848; ConfigHelper.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,10 +21,12 @@ use crate::kafka::codec::messages::describe_configs_response::{
 };
 use crate::kafka::codec::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::limits::DESCRIBED_BYTES_MAX;
 
 /// `ConfigResource.Type`.
 pub(super) const TOPIC: i8 = 2;
 pub(super) const BROKER: i8 = 4;
+pub(super) const CLIENT_METRICS: i8 = 16;
 pub(super) const GROUP: i8 = 32;
 
 /// The API.
@@ -37,25 +39,46 @@ impl Handler for DescribeConfigs {
 
     async fn handle(context: &Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
         let image = Arc::clone(&context.node.controller.image());
-        let results = request
-            .resources
-            .iter()
-            .map(|resource| {
-                let entries = match resource.resource_type {
-                    TOPIC => topic(context, &image, resource),
-                    BROKER => broker(context, &image, resource),
-                    GROUP => group(context, &image, resource),
-                    other => Err(unknown_type(other)),
-                };
-                result(resource, entries, request.include_synonyms)
-            })
-            .collect();
+        let mut room = DESCRIBED_BYTES_MAX;
+        let mut results = Vec::with_capacity(request.resources.len());
+        for resource in &request.resources {
+            let entries = match resource.resource_type {
+                _ if room == 0 => Err(too_many()),
+                TOPIC => topic(context, &image, resource),
+                BROKER => broker(context, &image, resource),
+                CLIENT_METRICS => client_metrics(context, &image, resource),
+                GROUP => group(context, &image, resource),
+                other => Err(unknown_type(other)),
+            };
+            let result = result(resource, entries, request.include_synonyms);
+            room = room.saturating_sub(bytes(&result));
+            results.push(result);
+        }
         DescribeConfigsResponse { results, ..DescribeConfigsResponse::default() }
     }
 }
 
 pub(super) fn unknown_type(resource_type: i8) -> Refused {
     Refused::invalid_request(format!("Unknown resource type {resource_type}"))
+}
+
+/// As Kafka refuses a CreateTopics with too many partitions.
+fn too_many() -> Refused {
+    let text = "Excessively large number of resources per request.";
+    Refused::new(ErrorCode::PolicyViolation, text)
+}
+
+/// What a result takes, about, in memory and on the wire.
+fn bytes(result: &DescribeConfigsResult) -> usize {
+    const EACH: usize = 128;
+    let of = |text: &Option<Str>| text.as_ref().map_or(0, |text| text.len());
+    let synonyms = |entry: &DescribeConfigsResourceResult| -> usize {
+        entry.synonyms.iter().map(|it| EACH + it.name.len() + of(&it.value)).sum()
+    };
+    let entry = |entry: &DescribeConfigsResourceResult| {
+        EACH + entry.name.len() + of(&entry.value) + synonyms(entry)
+    };
+    EACH + result.resource_name.len() + result.configs.iter().map(entry).sum::<usize>()
 }
 
 /// An entry, and whether it can be altered while the node runs.
@@ -71,6 +94,22 @@ fn topic(
     let unknown = || Refused::new(ErrorCode::UnknownTopicOrPartition, "");
     let topic = image.topic(name).ok_or_else(unknown)?;
     let entries = layers(context, image).topic(&topic.overrides);
+    Ok(entries.into_iter().map(|entry| (entry, true)).collect())
+}
+
+/// A resource need not exist.
+fn client_metrics(
+    context: &Context,
+    image: &Image,
+    resource: &DescribeConfigsResource,
+) -> Decided<Vec<Shown>> {
+    let name = &*resource.resource_name;
+    if name.is_empty() {
+        let text = "Client metrics subscription name must not be empty";
+        return Err(Refused::invalid_request(text));
+    }
+    let own = image.config(ConfigScope::ClientMetrics, name).cloned().unwrap_or_default();
+    let entries = layers(context, image).client_metrics(&own);
     Ok(entries.into_iter().map(|entry| (entry, true)).collect())
 }
 
@@ -179,3 +218,6 @@ fn config_type(kind: Kind) -> i8 {
         Kind::Password => 9,
     }
 }
+
+#[cfg(test)]
+mod tests;

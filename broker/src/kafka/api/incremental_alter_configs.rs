@@ -1,15 +1,14 @@
 //! IncrementalAlterConfigs: key 44, v0–v1. Sets, deletes, appends to and subtracts from values of
 //! topics and of the node; each resource whole or not at all.
 //!
-//! Resource types: 2 topic, 4 broker (an empty name means all nodes), 32 group. Leaves out: loggers
-//! (8) and client metrics (16); keys that no running node takes. Source: KIP-339;
-//! ConfigAdminManager, ConfigurationControlManager.incrementalAlterConfigs.
+//! Resource types: 2 topic, 4 broker (an empty name means all nodes), 16 client metrics, 32 group. Leaves
+//! out: loggers (8); keys that no running node takes. Source: KIP-339, KIP-714; ConfigAdminManager, ConfigurationControlManager.incrementalAlterConfigs.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::admin::{Decided, Refused, duplicates, fields};
-use super::describe_configs::{BROKER, GROUP, TOPIC, unknown_type};
+use super::describe_configs::{BROKER, CLIENT_METRICS, GROUP, TOPIC, unknown_type};
 use super::{Context, Handler};
 use crate::config::change::{self, Alteration, Change, KeyChange};
 use crate::config::topic::Overrides;
@@ -91,6 +90,9 @@ pub(super) async fn alter(
     match resource.kind {
         TOPIC => alter_topic(context, resource.name, alteration, validate_only).await,
         BROKER => alter_broker(context, resource.name, alteration, validate_only).await,
+        CLIENT_METRICS => {
+            alter_client_metrics(context, resource.name, alteration, validate_only).await
+        }
         GROUP => alter_group(context, resource.name, alteration, validate_only).await,
         other => Err(unknown_type(other)),
     }
@@ -162,6 +164,21 @@ async fn alter_topic(
         return Ok(());
     }
     Ok(context.node.controller.alter_topic_config(topic.id, alteration).await?)
+}
+
+async fn alter_client_metrics(
+    context: &Context,
+    name: &str,
+    alteration: Alteration,
+    validate_only: bool,
+) -> Decided {
+    if validate_only {
+        let image = Arc::clone(&context.node.controller.image());
+        let held = image.config(ConfigScope::ClientMetrics, name).cloned().unwrap_or_default();
+        change::client_metrics(name, &held, &alteration.changes(&held))?;
+        return Ok(());
+    }
+    Ok(context.node.controller.alter_client_metrics(name, alteration).await?)
 }
 
 async fn alter_group(

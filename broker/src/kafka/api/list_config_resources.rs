@@ -1,12 +1,11 @@
 //! ListConfigResources: key 74, v0–v1. The names of what has settings: topics, this node, its logger.
 //!
-//! Without types all of them, groups where something is set for them; version 0 knows client metrics
-//! only. Leaves out: client metrics, of which there are no settings. Source: KIP-1000, KIP-1142;
-//! KafkaApis.handleListConfigResources.
+//! Without types all of them, groups and client metrics where something is set for them; version 0 knows
+//! client metrics only. Source: KIP-1000, KIP-1142; KafkaApis.handleListConfigResources.
 
 use std::ops::RangeInclusive;
 
-use super::describe_configs::{BROKER, GROUP, TOPIC};
+use super::describe_configs::{BROKER, CLIENT_METRICS, GROUP, TOPIC};
 use super::{Context, Handler};
 use crate::controller::record::ConfigScope;
 use crate::kafka::codec::Str;
@@ -19,7 +18,6 @@ pub(super) struct ListConfigResources;
 
 /// `ConfigResource.Type`.
 const BROKER_LOGGER: i8 = 8;
-const CLIENT_METRICS: i8 = 16;
 
 impl Handler for ListConfigResources {
     type Request = ListConfigResourcesRequest;
@@ -65,7 +63,10 @@ fn names(context: &Context, resource_type: i8) -> Option<Vec<Str>> {
             let image = context.node.controller.image();
             image.configured(ConfigScope::Group).map(Str::from).collect()
         }
-        CLIENT_METRICS => Vec::new(),
+        CLIENT_METRICS => {
+            let image = context.node.controller.image();
+            image.configured(ConfigScope::ClientMetrics).map(Str::from).collect()
+        }
         _ => return None,
     })
 }

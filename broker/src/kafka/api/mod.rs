@@ -31,6 +31,7 @@ mod elect_leaders;
 mod end_txn;
 mod fetch;
 mod find_coordinator;
+mod get_telemetry_subscriptions;
 mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
@@ -47,6 +48,7 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod push_telemetry;
 mod sync_group;
 mod txn_offset_commit;
 mod unregister_broker;
@@ -65,8 +67,10 @@ use super::codec::{
     ApiKey, DecodeError, EncodeError, Frame, Message, RequestHeader, Str, encode_response,
 };
 use super::features::TRANSACTION_VERSION;
+use crate::config::Config;
 use crate::controller::image::Image;
 use crate::node::Node;
+use crate::telemetry::ClientConnection;
 
 /// Every API that is served, in order of its key.
 pub const APIS: &[Api] = &[
@@ -121,9 +125,14 @@ pub const APIS: &[Api] = &[
     Api::of::<list_transactions::ListTransactions>(),
     Api::of::<consumer_group_heartbeat::ConsumerGroupHeartbeat>(),
     Api::of::<consumer_group_describe::ConsumerGroupDescribe>(),
+    Api::of::<get_telemetry_subscriptions::GetTelemetrySubscriptions>().with(RECEIVES_TELEMETRY),
+    Api::of::<push_telemetry::PushTelemetry>().with(RECEIVES_TELEMETRY),
     Api::of::<list_config_resources::ListConfigResources>(),
     Api::of::<describe_topic_partitions::DescribeTopicPartitions>(),
 ];
+
+/// A receiver of telemetry is configured.
+const RECEIVES_TELEMETRY: fn(&Config) -> bool = |config| config.telemetry.received;
 
 /// What a handler knows besides the request.
 #[derive(Clone, Debug)]
@@ -140,6 +149,8 @@ pub struct Context {
     pub peer: SocketAddr,
     /// The listener it came in by; its advertised address is what this client can reach.
     pub listener: usize,
+    /// What is known of the client beyond that.
+    pub connection: Arc<ClientConnection>,
 }
 
 impl Context {
@@ -202,6 +213,8 @@ pub struct Api {
     pub key: ApiKey,
     min: i16,
     max: i16,
+    /// Hidden unless this holds.
+    served: fn(&Config) -> bool,
     run: fn(Context, Bytes) -> Running,
 }
 
@@ -231,7 +244,17 @@ impl Api {
         versions: RangeInclusive<i16>,
         run: fn(Context, Bytes) -> Running,
     ) -> Self {
-        Self { key, min: *versions.start(), max: *versions.end(), run }
+        Self { key, min: *versions.start(), max: *versions.end(), served: |_| true, run }
+    }
+
+    /// Hides it unless `served` says otherwise.
+    const fn with(self, served: fn(&Config) -> bool) -> Self {
+        Self { served, ..self }
+    }
+
+    /// Whether a node with this configuration serves it.
+    pub fn is_served(&self, config: &Config) -> bool {
+        (self.served)(config)
     }
 
     /// What is served: lowest and highest version, inclusive.
@@ -271,9 +294,9 @@ fn serves_transactions_v2(context: &Context) -> bool {
 ///
 /// Errors when there is none, or its versions do not include the request's; ApiVersions itself is
 /// answered whatever its version (case B03).
-pub fn find(header: &RequestHeader) -> Result<&'static Api, Refusal> {
+pub fn find(config: &Config, header: &RequestHeader) -> Result<&'static Api, Refusal> {
     let api = ApiKey::from_code(header.api_key)
-        .and_then(|key| APIS.iter().find(|api| api.key == key))
+        .and_then(|key| APIS.iter().find(|api| api.key == key && api.is_served(config)))
         .ok_or(Refusal::UnknownApi(header.api_key))?;
     if (api.min..=api.max).contains(&header.api_version) || api.key == ApiKey::ApiVersions {
         return Ok(api);

@@ -23,6 +23,7 @@ use crate::kafka::codec::messages::offset_fetch_response::{
 };
 use crate::kafka::codec::messages::{OffsetFetchRequest, OffsetFetchResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::limits::FETCHED_POSITIONS_MAX;
 
 /// The API.
 pub(super) struct OffsetFetch;
@@ -44,8 +45,17 @@ impl Handler for OffsetFetch {
             return one_group(context, request).await;
         }
         let mut groups = Vec::with_capacity(request.groups.len());
+        let mut room = FETCHED_POSITIONS_MAX;
         for group in request.groups {
-            groups.push(group_of_many(context, group, request.require_stable).await);
+            let answer = if room == 0 {
+                // As Kafka refuses a CreateTopics with too many partitions.
+                refused_group(group.group_id, ErrorCode::PolicyViolation)
+            } else {
+                group_of_many(context, group, request.require_stable).await
+            };
+            let positions = answer.topics.iter().map(|topic| topic.partitions.len() + 1);
+            room = room.saturating_sub(positions.sum());
+            groups.push(answer);
         }
         OffsetFetchResponse { groups, ..OffsetFetchResponse::default() }
     }
@@ -167,12 +177,12 @@ async fn group_of_many(
                 error_code: ErrorCode::None.code(),
             }
         }
-        Err(code) => OffsetFetchResponseGroup {
-            group_id: asked.group_id,
-            topics: Vec::new(),
-            error_code: code.code(),
-        },
+        Err(code) => refused_group(asked.group_id, code),
     }
+}
+
+fn refused_group(group_id: Str, code: ErrorCode) -> OffsetFetchResponseGroup {
+    OffsetFetchResponseGroup { group_id, topics: Vec::new(), error_code: code.code() }
 }
 
 /// A topic named by an id that nobody knows is answered without the coordinator.
@@ -232,3 +242,6 @@ fn position(fetched: FetchedOffset, code: ErrorCode) -> OffsetFetchResponseParti
         error_code: code.code(),
     }
 }
+
+#[cfg(test)]
+mod tests;

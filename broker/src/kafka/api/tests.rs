@@ -25,6 +25,7 @@ mod groups;
 mod live_groups;
 mod log_life;
 mod node_cases;
+mod telemetry;
 mod transactions;
 
 /// A node that listens nowhere, and its data.
@@ -59,8 +60,9 @@ impl Served {
             client_id: header.client_id.clone(),
             peer: ([127, 0, 0, 1], 5000).into(),
             listener: 0,
+            connection: Arc::default(),
         };
-        let api = find(&header).expect("an api that is served");
+        let api = find(&self.node.config, &header).expect("an api that is served");
         let answer = match api.run(context, body).await.expect("an answer") {
             Reply::Now(frame) => Some(frame),
             Reply::Later(answer) => answer.await.expect("an answer"),

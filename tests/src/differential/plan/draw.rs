@@ -6,13 +6,16 @@ use super::super::schema::{Field, Struct, Type};
 use super::{PARTITIONS, Plan, Step};
 
 /// These are walked by flows alone: a member that nobody answers holds a group up for minutes.
-const BY_FLOWS_ALONE: [&str; 5] = [
+const BY_FLOWS_ALONE: [&str; 7] = [
     "JoinGroup",
     "DescribeQuorum",
     // They would change what the whole server does, or need what Duolog refuses for now.
     "AlterUserScramCredentials",
     "AlterClientQuotas",
     "UpdateFeatures",
+    // Hidden unless a receiver is configured.
+    "GetTelemetrySubscriptions",
+    "PushTelemetry",
 ];
 const ELEMENTS_MAX: usize = 3;
 
