@@ -420,8 +420,24 @@ pub trait Backend: Send + Sync + 'static {
         config: SubscriptionGroup,
     ) -> impl Future<Output = Result<()>> + Send;
 
+    /// The settings of the node by RocketMQ's own names, with what is set while it runs.
+    fn settings(&self) -> BTreeMap<String, String>;
+
+    /// Changes settings, all or none.
+    /// Errors: `InvalidSetting`, `NotWritable`.
+    fn put_settings(
+        &self,
+        settings: BTreeMap<String, String>,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Has every log look for what is too old to be kept; does not wait.
+    fn apply_retention(&self);
+
     /// A value of the NameServer's key/value store.
     fn kv_config(&self, namespace: &str, key: &str) -> Option<String>;
+
+    /// Whether a namespace holds any value; pulls ask this.
+    fn has_kv_configs(&self, namespace: &str) -> bool;
 
     /// All values of a namespace, by key.
     fn kv_configs(&self, namespace: &str) -> BTreeMap<String, String>;

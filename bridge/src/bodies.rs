@@ -14,8 +14,10 @@ mod positions;
 mod stats;
 
 pub use admin::{
-    ConsumeStatsList, QueryConsumeTimeSpanBody, QuerySubscriptionResponseBody, QueueTimeSpan,
-    SubscriptionGroupWrapper, TopicsOfBroker,
+    BrokerStatsData, BrokerStatsItem, ConsumeQueueData, ConsumeStatsList, GroupForbidden,
+    HARuntimeInfo, QueryConsumeQueueResponseBody, QueryConsumeTimeSpanBody,
+    QuerySubscriptionResponseBody, QueueTimeSpan, SubscriptionGroupWrapper,
+    TopicConfigSerializeWrapper, TopicsOfBroker,
 };
 pub use assignment::{
     QueryAssignmentRequestBody, QueryAssignmentResponseBody, SetMessageRequestModeRequestBody,
@@ -25,7 +27,8 @@ pub use cluster::{BrokerData, ClusterInfo, KVTable, QueueData, TopicList, TopicR
 pub use config::{SubscriptionGroupConfig, TopicConfig};
 pub use groups::{
     Connection, ConsumerConnection, GetConsumerListByGroupResponseBody, GroupList,
-    LockBatchRequestBody, LockBatchResponseBody, ProducerConnection,
+    LockBatchRequestBody, LockBatchResponseBody, ProducerConnection, ProducerInfo,
+    ProducerTableInfo,
 };
 pub use positions::{GetConsumerStatusBody, QueryCorrectionOffsetBody, ResetOffsetBody};
 pub use stats::{ConsumeStats, MessageQueue, OffsetWrapper, TopicOffset, TopicStatsTable};

@@ -22,6 +22,7 @@ use crate::complaints::Complaints;
 use crate::deliveries::Deliveries;
 use crate::holds::Holds;
 use crate::limits::{HELD_PULLS_MAX, QUERIES_MAX};
+use crate::namesrv::write_permission::RoutePermissions;
 use crate::processors::{
     self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys, Unseeable,
 };
@@ -30,6 +31,7 @@ use crate::resets::OffsetResets;
 use crate::response_code::ResponseCode;
 use crate::session::{Door, Outbox, Session, Sessions};
 use crate::sql92::Selectors;
+use crate::subscriptions::Compared;
 
 /// A boxed future that another thread may poll.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -96,8 +98,12 @@ pub(crate) struct Shared<B> {
     pub(crate) holds: Holds,
     pub(crate) deliveries: Deliveries,
     pub(crate) resets: OffsetResets,
+    /// What the name server shows of permissions.
+    pub(crate) route_permissions: RoutePermissions,
     pub(crate) fingerprints: HeartbeatFingerprints,
     pub(crate) unique_keys: UniqueKeys,
+    /// What the members of groups want.
+    pub(crate) compared: Compared,
     pub(crate) unseeable: Unseeable,
     pub(crate) started_ms: i64,
     /// SQL92 expressions of late.
@@ -139,8 +145,10 @@ impl<B: Backend> Dispatcher<B> {
             holds: Holds::new(HELD_PULLS_MAX),
             deliveries: Deliveries::default(),
             resets: OffsetResets::default(),
+            route_permissions: RoutePermissions::default(),
             fingerprints: HeartbeatFingerprints::default(),
             unique_keys: UniqueKeys::default(),
+            compared: Compared::default(),
             unseeable: Unseeable::default(),
             started_ms,
             selectors: Selectors::default(),

@@ -60,6 +60,7 @@ pub(crate) fn config() -> NodeConfig {
         trace_topic: false,
         store_replies: true,
         server_side_reset: true,
+        order_messages: false,
         broker_permission: PERM_READ | PERM_WRITE,
         auto_create_topic: true,
         auto_create_subscription_group: true,
@@ -209,6 +210,16 @@ impl FakeBackend {
     pub(crate) fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
         let key = (group.to_owned(), Arc::from(topic), partition);
         self.state.lock().offsets.get(&key).copied()
+    }
+
+    /// What the node is set to.
+    pub(crate) fn set(&self, name: &str, value: &str) {
+        self.state.lock().settings.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// How often logs were told to look for what is too old.
+    pub(crate) fn retentions(&self) -> usize {
+        self.state.lock().retentions
     }
 
     pub(crate) fn stop(&self) {

@@ -28,6 +28,7 @@ pub mod processors;
 mod resets;
 pub mod session;
 pub mod sql92;
+mod subscriptions;
 
 #[cfg(test)]
 mod fake;

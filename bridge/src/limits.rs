@@ -97,6 +97,24 @@ pub const CLIENT_CALL_MS_MAX: u64 = 10_000;
 /// Resets of positions that wait for a pull, over all groups.
 pub const OFFSET_RESETS_MAX: usize = 100_000;
 
+/// A heartbeat's body; one of a thousand subscriptions has some hundred kilobytes.
+pub const HEARTBEAT_BYTES_MAX: usize = 1024 * 1024;
+
+/// A client's id, in bytes; stock ones have some fifty.
+pub const CLIENT_ID_BYTES_MAX: usize = 1024;
+
+/// Groups in one heartbeat, those that it produces and those that it consumes for.
+pub const HEARTBEAT_GROUPS_MAX: usize = 1000;
+
+/// Client ids that one connection may speak for; stock clients have one.
+pub const CONNECTION_CLIENTS_MAX: usize = 64;
+
+/// Producer groups and clients in them that one connection speaks for.
+pub const CONNECTION_PRODUCERS_MAX: usize = 1000;
+
+/// Members whose subscriptions are compared with each other's.
+pub const COMPARED_MEMBERS_MAX: usize = 100_000;
+
 /// Topics of one group in one heartbeat.
 pub const SUBSCRIPTIONS_MAX: usize = 10_000;
 
@@ -108,6 +126,12 @@ pub const DELIVERIES_MAX: usize = 100_000;
 
 /// Topics that one request may create or change.
 pub const TOPIC_LIST_MAX: usize = 10_000;
+
+/// Groups that one request may create or change.
+pub const GROUP_LIST_MAX: usize = 10_000;
+
+/// Entries of a consume queue that one request is told.
+pub const CONSUME_QUEUE_ENTRIES_MAX: usize = 1024;
 
 /// Groups whose heartbeat fingerprint is remembered.
 pub const FINGERPRINTS_MAX: usize = 100_000;

@@ -192,7 +192,6 @@ pub(crate) fn consequence(code: i32) -> &'static str {
     match code {
         36 => "the client tries the message again by itself and keeps its place in the queue",
         200_050 | 200_070 => "a pop consumer consumes nothing",
-        315 => "mqadmin prints an empty result",
         _ => "the client is told so",
     }
 }

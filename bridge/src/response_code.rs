@@ -136,9 +136,9 @@ impl From<&BackendError> for ResponseCode {
     fn from(error: &BackendError) -> Self {
         match error {
             BackendError::UnknownTopic { .. } => Self::TOPIC_NOT_EXIST,
-            BackendError::UnknownPartition { .. } | BackendError::InvalidTopic { .. } => {
-                Self::INVALID_PARAMETER
-            }
+            BackendError::UnknownPartition { .. }
+            | BackendError::InvalidTopic { .. }
+            | BackendError::InvalidSetting { .. } => Self::INVALID_PARAMETER,
             // Producers try another queue on this one, consumers pull again.
             BackendError::NotLeader { .. } | BackendError::NotWritable { .. } => {
                 Self::SERVICE_NOT_AVAILABLE

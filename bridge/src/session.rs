@@ -4,19 +4,23 @@
 //! it is where the node reaches the client: requests of ours (the notice of a changed group) go
 //! through its outbox, into which the connection's own loop looks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, mpsc};
 
 mod calls;
+mod producers;
 
 pub use self::calls::CallError;
 use self::calls::Calls;
+use self::producers::Producers;
+pub(crate) use self::producers::Producing;
 
+use crate::limits::CONNECTION_CLIENTS_MAX;
 use crate::remoting::{RemotingCommand, SerializeType};
 
 /// Names one connection for the life of the process. Never given twice.
@@ -47,6 +51,9 @@ pub struct Session {
     outbox: Outbox,
     is_member: AtomicBool,
     client_id: OnceLock<Arc<str>>,
+    /// Further clients that it speaks for.
+    other_clients: Mutex<HashSet<Arc<str>>>,
+    producers: Mutex<Producers>,
     close: Notify,
 }
 
@@ -122,6 +129,8 @@ impl Sessions {
             outbox,
             is_member: AtomicBool::new(false),
             client_id: OnceLock::new(),
+            other_clients: Mutex::default(),
+            producers: Mutex::default(),
             close: Notify::new(),
         });
         self.open.write().insert(id, Arc::clone(&session));
@@ -142,14 +151,26 @@ impl Sessions {
 
     /// Remembers the client's id: a connection belongs to one client, and a client is reached by the
     /// connection that it spoke by last.
-    pub(crate) fn identify(&self, session: &Session, client_id: &Arc<str>) {
-        let client_id = session.client_id.get_or_init(|| Arc::clone(client_id));
+    /// `false` if it speaks for too many.
+    pub(crate) fn identify(&self, session: &Session, client_id: &Arc<str>) -> bool {
+        let first = session.client_id.get_or_init(|| Arc::clone(client_id));
+        if first != client_id {
+            let mut others = session.other_clients.lock();
+            if !others.contains(client_id) {
+                if others.len() + 1 >= CONNECTION_CLIENTS_MAX {
+                    return false;
+                }
+                others.insert(Arc::clone(client_id));
+            }
+            return true;
+        }
         let known = self.clients.read().get(client_id).copied();
         // Under the lock of the open ones, so that what is closed is not put back.
         let open = self.open.read();
         if known != Some(session.id) && open.contains_key(&session.id) {
             self.clients.write().insert(Arc::clone(client_id), session.id);
         }
+        true
     }
 
     /// The connection of the client with this id.

@@ -36,6 +36,7 @@ use duolog_log_core::gate::{GatePoint, GateSubject};
 use duolog_log_core::replication::partition::Acks;
 
 use self::batches::BatchCache;
+use self::config::Configured;
 use self::earliest::EarliestAppends;
 use self::groups::Groups;
 pub use self::rates::Rates;
@@ -50,7 +51,7 @@ use crate::partitions::{Partition, Registration};
 /// The node as the bridge sees it.
 pub struct BridgeBackend {
     node: Arc<Node>,
-    config: Arc<NodeConfig>,
+    config: Configured,
     batches: BatchCache,
     earliest: EarliestAppends,
     groups: Arc<Groups>,
@@ -63,7 +64,7 @@ impl BridgeBackend {
         let groups = Arc::new(Groups::default());
         let rates = Rates::start(node.metrics.clone(), node.stopping.clone());
         let backend = Self {
-            config: Arc::new(config::of(&node, broker_address)),
+            config: Configured::new(&node, broker_address),
             batches: BatchCache::new(DECODED_CACHE_BYTES),
             earliest: EarliestAppends::default(),
             groups: groups.clone(),
@@ -123,7 +124,7 @@ impl BridgeBackend {
         let image = self.node.controller.image();
         let own =
             image.subscription_group(group).is_none_or(|config| config.notify_consumer_ids_changed);
-        if own && self.config.notify_consumer_ids_changed {
+        if own && self.config().notify_consumer_ids_changed {
             MemberNotices::On
         } else {
             MemberNotices::Off
@@ -149,7 +150,7 @@ impl Backend for BridgeBackend {
     }
 
     fn config(&self) -> Arc<NodeConfig> {
-        self.config.clone()
+        self.config.get(&self.node)
     }
 
     async fn counters(&self) -> RuntimeCounters {
@@ -174,7 +175,7 @@ impl Backend for BridgeBackend {
     }
 
     fn entry_address(&self, _client: SocketAddr) -> SocketAddr {
-        self.config.broker_address
+        self.config().broker_address
     }
 
     fn topic(&self, name: &str) -> Option<Arc<Topic>> {
@@ -424,6 +425,22 @@ impl Backend for BridgeBackend {
         let name = config.name.clone();
         let put = self.node.controller.put_subscription_group(config).await;
         put.map_err(|error| error::of_controller(&name, &error))
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        config::all(&self.node)
+    }
+
+    async fn put_settings(&self, settings: BTreeMap<String, String>) -> Result<()> {
+        config::put(&self.node, settings).await
+    }
+
+    fn apply_retention(&self) {
+        crate::partitions::housekeeping::keep_house_now(&self.node);
+    }
+
+    fn has_kv_configs(&self, namespace: &str) -> bool {
+        self.node.controller.image().has_kv_of(namespace)
     }
 
     fn kv_config(&self, namespace: &str, key: &str) -> Option<String> {

@@ -120,6 +120,10 @@ pub struct RocketmqConfig {
     pub trace_topic: bool,
     /// `storeReplyMessageEnable`: whether replies are stored, too.
     pub store_replies: bool,
+    /// `brokerPermission`: bits of what clients may do, 4 read and 2 write.
+    pub broker_permission: i32,
+    /// `orderMessageEnable`: whether routes tell the order configuration.
+    pub order_messages: bool,
     /// `useServerSideResetOffset`.
     pub server_side_reset: bool,
     /// Whether an unknown group is created by its first heartbeat.
@@ -456,7 +460,10 @@ fn transactions(values: &Values) -> Result<TransactionConfig, ConfigError> {
     })
 }
 
-fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
+/// RocketMQ's part of `values`.
+///
+/// Errors when a value is none of its key.
+pub fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
     let text = |name| values.text(name).unwrap_or_default().to_owned();
     Ok(RocketmqConfig {
         cluster_name: text("rocketmq.brokerClusterName"),
@@ -467,6 +474,8 @@ fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         namesrv_port: values.parse("rocketmq.namesrvListenPort")?,
         auto_create_topic: values.parse("rocketmq.autoCreateTopicEnable")?,
         trace_topic: values.parse("rocketmq.traceTopicEnable")?,
+        broker_permission: values.parse("rocketmq.brokerPermission")?,
+        order_messages: values.parse("rocketmq.orderMessageEnable")?,
         server_side_reset: values.parse("rocketmq.useServerSideResetOffset")?,
         store_replies: values.parse("rocketmq.storeReplyMessageEnable")?,
         auto_create_subscription_group: values.parse("rocketmq.autoCreateSubscriptionGroup")?,

@@ -23,6 +23,9 @@ pub const LOCKED_QUEUES_MAX: usize = 100_000;
 /// messages ended.
 pub const PRODUCERS_MAX: usize = 100_000;
 
+/// Members of one RocketMQ group; further clients are refused with `GroupMaxSizeReached`.
+pub const ROCKETMQ_MEMBERS_MAX: usize = 4_096;
+
 /// Bytes of a regular expression that a member of a consumer group subscribes to.
 pub const REGEX_BYTES_MAX: usize = 4_096;
 

@@ -83,6 +83,12 @@ pub enum BackendError {
         /// What it is now.
         kind: &'static str,
     },
+    /// A setting that is unknown, fixed while the node runs, or of a value that nothing acts on.
+    #[error("{reason}")]
+    InvalidSetting {
+        /// For people.
+        reason: String,
+    },
     /// A limit of groups, members or subscriptions is reached.
     #[error("{reason}")]
     LimitReached {

@@ -22,6 +22,8 @@ pub struct NodeConfig {
     pub store_replies: bool,
     /// `useServerSideResetOffset`: members hear of new positions by their next pull.
     pub server_side_reset: bool,
+    /// `orderMessageEnable`: routes tell the order configuration.
+    pub order_messages: bool,
     /// `brokerPermission`, `PERM_` bits.
     pub broker_permission: i32,
     /// `autoCreateTopicEnable`.

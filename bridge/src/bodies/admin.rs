@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::config::Shown;
-use super::{ConsumeStats, MessageQueue, SubscriptionData, encode};
+use super::{ConsumeStats, MessageQueue, SubscriptionData, TopicConfig, encode};
 use crate::backend::SubscriptionGroup;
 use crate::json::{JsonOut, ToJson};
 
@@ -170,6 +170,180 @@ impl SubscriptionGroupWrapper<'_> {
     }
 }
 
+/// Body of the answer to GET_ALL_TOPIC_CONFIG (21): TopicConfigAndMappingSerializeWrapper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicConfigSerializeWrapper {
+    /// All of them.
+    pub topics: Vec<TopicConfig>,
+    /// What the table is as of, milliseconds since 1970.
+    pub timestamp_ms: i64,
+}
+
+impl ToJson for TopicConfigSerializeWrapper {
+    fn write(&self, out: &mut JsonOut) {
+        let table: BTreeMap<&str, &TopicConfig> =
+            self.topics.iter().map(|topic| (&*topic.topic_name, topic)).collect();
+        let version = DataVersion { timestamp_ms: self.timestamp_ms };
+        let none = BTreeMap::<String, i32>::new();
+        out.object()
+            .field("dataVersion", &version)
+            .field("mappingDataVersion", &version)
+            .field("topicConfigTable", &table)
+            .field("topicQueueMappingDetailMap", &none)
+            .field("topicQueueMappingInfoMap", &none)
+            .end();
+    }
+}
+
+/// One of the spans of [`BrokerStatsData`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BrokerStatsItem {
+    /// How many.
+    pub sum: i64,
+    /// How many a second.
+    pub tps: f64,
+    /// How many a call.
+    pub average: f64,
+}
+
+impl ToJson for BrokerStatsItem {
+    fn write(&self, out: &mut JsonOut) {
+        out.object()
+            .field("avgpt", &self.average)
+            .field("sum", &self.sum)
+            .field("tps", &self.tps)
+            .end();
+    }
+}
+
+/// Body of the answer to VIEW_BROKER_STATS_DATA (315).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BrokerStatsData {
+    /// The last minute.
+    pub minute: BrokerStatsItem,
+    /// The last hour.
+    pub hour: BrokerStatsItem,
+    /// The last day.
+    pub day: BrokerStatsItem,
+}
+
+impl ToJson for BrokerStatsData {
+    fn write(&self, out: &mut JsonOut) {
+        out.object()
+            .field("statsDay", &self.day)
+            .field("statsHour", &self.hour)
+            .field("statsMinute", &self.minute)
+            .end();
+    }
+}
+
+/// Body of the answer to GET_BROKER_HA_STATUS (907): a master without slaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HARuntimeInfo {
+    /// What stands in for the end of the commit log: bytes of all logs.
+    pub bytes: i64,
+}
+
+impl ToJson for HARuntimeInfo {
+    fn write(&self, out: &mut JsonOut) {
+        struct Client;
+        impl ToJson for Client {
+            fn write(&self, out: &mut JsonOut) {
+                out.object()
+                    .field("activated", &false)
+                    .field("lastReadTimestamp", &0)
+                    .field("lastWriteTimestamp", &0)
+                    .field("masterFlushOffset", &0)
+                    .field("maxOffset", &0)
+                    .field("transferredByteInSecond", &0)
+                    .end();
+            }
+        }
+        out.object()
+            .field("haClientRuntimeInfo", &Client)
+            .field("haConnectionInfo", &Vec::<i32>::new())
+            .field("inSyncSlaveNums", &0)
+            .field("master", &true)
+            .field("masterCommitLogMaxOffset", &self.bytes)
+            .end();
+    }
+}
+
+/// Body of the answer to UPDATE_AND_GET_GROUP_FORBIDDEN (353).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupForbidden {
+    /// The group.
+    pub group: String,
+    /// RocketMQ's name of the topic.
+    pub topic: String,
+    /// May the group read it?
+    pub readable: bool,
+}
+
+impl ToJson for GroupForbidden {
+    fn write(&self, out: &mut JsonOut) {
+        out.object()
+            .field("group", &self.group)
+            .field("readable", &self.readable)
+            .field("topic", &self.topic)
+            .end();
+    }
+}
+
+/// An entry of a consume queue, made of the message it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumeQueueData {
+    /// Where the message is.
+    pub physical_offset: i64,
+    /// Its bytes as a message.
+    pub bytes: i32,
+    /// The Java hash of its tag.
+    pub tags_code: i64,
+}
+
+impl ToJson for ConsumeQueueData {
+    fn write(&self, out: &mut JsonOut) {
+        out.object()
+            .field("eval", &false)
+            .field("physicOffset", &self.physical_offset)
+            .field("physicSize", &self.bytes)
+            .field("tagsCode", &self.tags_code)
+            .end();
+    }
+}
+
+/// Body of the answer to QUERY_CONSUME_QUEUE (321).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryConsumeQueueResponseBody {
+    /// What a live group subscribes to, if one was named.
+    pub subscription: Option<SubscriptionData>,
+    /// Why there is none.
+    pub filter_data: Option<String>,
+    /// The entries.
+    pub entries: Vec<ConsumeQueueData>,
+    /// End; exclusive.
+    pub max_index: i64,
+    /// Earliest; inclusive.
+    pub min_index: i64,
+}
+
+impl ToJson for QueryConsumeQueueResponseBody {
+    fn write(&self, out: &mut JsonOut) {
+        let mut object = out.object();
+        if let Some(text) = &self.filter_data {
+            object.field("filterData", text);
+        }
+        object
+            .field("maxQueueIndex", &self.max_index)
+            .field("minQueueIndex", &self.min_index)
+            .field("queueData", &self.entries);
+        if let Some(subscription) = &self.subscription {
+            object.field("subscriptionData", subscription);
+        }
+        object.end();
+    }
+}
+
 /// Nothing here is versioned by counting: a table is as of the moment it was asked for.
 struct DataVersion {
     timestamp_ms: i64,
@@ -187,6 +361,8 @@ impl ToJson for DataVersion {
 
 encode! {
     TopicsOfBroker QuerySubscriptionResponseBody QueryConsumeTimeSpanBody ConsumeStatsList
+    TopicConfigSerializeWrapper BrokerStatsData HARuntimeInfo GroupForbidden
+    QueryConsumeQueueResponseBody
 }
 
 #[cfg(test)]

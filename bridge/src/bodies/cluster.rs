@@ -75,15 +75,20 @@ pub struct TopicRouteData {
     pub queues: Vec<QueueData>,
     /// The brokers.
     pub brokers: Vec<BrokerData>,
+    /// How queues are ordered: `broker:count;...`.
+    pub order_conf: Option<String>,
 }
 
 impl ToJson for TopicRouteData {
     fn write(&self, out: &mut JsonOut) {
-        out.object()
+        let mut object = out.object();
+        object
             .field("brokerDatas", &self.brokers)
-            .field("filterServerTable", &BTreeMap::<String, Vec<String>>::new())
-            .field("queueDatas", &self.queues)
-            .end();
+            .field("filterServerTable", &BTreeMap::<String, Vec<String>>::new());
+        if let Some(conf) = &self.order_conf {
+            object.field("orderTopicConf", conf);
+        }
+        object.field("queueDatas", &self.queues).end();
     }
 }
 

@@ -87,7 +87,19 @@ impl SubscriptionGroupConfig {
     /// # Errors
     /// See [`BodyError`].
     pub fn decode(body: &[u8]) -> Result<Self, BodyError> {
+        Self::from_value(&Value::parse(body)?)
+    }
+
+    /// Reads the body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST (225).
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn decode_list(body: &[u8]) -> Result<Vec<Self>, BodyError> {
         let value = Value::parse(body)?;
+        value.elements("groupConfigList")?.iter().map(Self::from_value).collect()
+    }
+
+    fn from_value(value: &Value<'_>) -> Result<Self, BodyError> {
         let name: Arc<str> = value.text("groupName")?.unwrap_or_default().into();
         let default = SubscriptionGroup::with_defaults(Arc::clone(&name));
         let flag = |field, default| Ok::<_, BodyError>(value.flag(field)?.unwrap_or(default));
@@ -109,7 +121,7 @@ impl SubscriptionGroupConfig {
             )?,
             retry_queues: number("retryQueueNums", default.retry_queues)?,
             retry_times_max: number("retryMaxTimes", default.retry_times_max)?,
-            retry_policy: retry_policy(&value),
+            retry_policy: retry_policy(value),
             broker_id: long("brokerId", default.broker_id)?,
             broker_when_slow: long("whichBrokerWhenConsumeSlowly", default.broker_when_slow)?,
             notify_consumer_ids_changed: flag(

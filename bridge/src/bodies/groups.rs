@@ -104,6 +104,46 @@ impl ToJson for ProducerConnection {
     }
 }
 
+/// A producer in [`ProducerTableInfo`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProducerInfo {
+    /// `clientIP@instanceName`.
+    pub client_id: String,
+    /// `/ip:port`.
+    pub remote_ip: String,
+    /// Its language.
+    pub language: LanguageCode,
+    /// Its version.
+    pub version: i32,
+    /// When it was heard of last, milliseconds since 1970.
+    pub last_update_timestamp: i64,
+}
+
+impl ToJson for ProducerInfo {
+    fn write(&self, out: &mut JsonOut) {
+        out.object()
+            .field("clientId", &self.client_id)
+            .field("language", self.language.name())
+            .field("lastUpdateTimestamp", &self.last_update_timestamp)
+            .field("remoteIP", &self.remote_ip)
+            .field("version", &self.version)
+            .end();
+    }
+}
+
+/// Body of the answer to GET_ALL_PRODUCER_INFO (328).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProducerTableInfo {
+    /// By group.
+    pub groups: BTreeMap<String, Vec<ProducerInfo>>,
+}
+
+impl ToJson for ProducerTableInfo {
+    fn write(&self, out: &mut JsonOut) {
+        out.object().field("data", &self.groups).end();
+    }
+}
+
 /// Body of LOCK_BATCH_MQ (41) and UNLOCK_BATCH_MQ (42).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockBatchRequestBody {
@@ -149,5 +189,6 @@ impl ToJson for LockBatchResponseBody {
 
 encode! {
     GetConsumerListByGroupResponseBody GroupList ConsumerConnection ProducerConnection
+    ProducerTableInfo
     LockBatchResponseBody
 }

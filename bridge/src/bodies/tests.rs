@@ -136,6 +136,7 @@ fn cluster_bodies_are_those_of_the_original() {
             topic_sys_flag: 0,
         }],
         brokers: vec![broker()],
+        order_conf: None,
     };
     assert_server("TopicRouteData", &route.encode(JsonStyle::Fastjson));
     let standard = route.encode(JsonStyle::Standard);

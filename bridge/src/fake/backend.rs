@@ -11,10 +11,10 @@ use duolog_log_core::gate::{GatePoint, GateSubject};
 use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
-    Appended, Backend, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat, Durability,
-    GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage, QueueKey,
-    ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic, TopicSpec,
-    Wake,
+    Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
+    Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
+    QueueKey, ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic,
+    TopicSpec, Wake,
 };
 use crate::session::SessionId;
 
@@ -355,8 +355,30 @@ impl Backend for FakeBackend {
         Ok(())
     }
 
+    fn settings(&self) -> BTreeMap<String, String> {
+        self.state.lock().settings.clone()
+    }
+
+    async fn put_settings(&self, settings: BTreeMap<String, String>) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(name) = settings.keys().find(|name| !state.settings.contains_key(*name)) {
+            let reason = format!("Unknown broker config name: {name}");
+            return Err(BackendError::InvalidSetting { reason });
+        }
+        state.settings.extend(settings);
+        Ok(())
+    }
+
+    fn apply_retention(&self) {
+        self.state.lock().retentions += 1;
+    }
+
     fn kv_config(&self, namespace: &str, key: &str) -> Option<String> {
         self.state.lock().kv.get(&(namespace.to_owned(), key.to_owned())).cloned()
+    }
+
+    fn has_kv_configs(&self, namespace: &str) -> bool {
+        !self.kv_configs(namespace).is_empty()
     }
 
     fn kv_configs(&self, namespace: &str) -> BTreeMap<String, String> {

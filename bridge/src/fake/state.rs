@@ -17,6 +17,8 @@ use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 #[derive(Default)]
 pub(super) struct State {
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) retentions: usize,
     pub(super) topics: BTreeMap<Arc<str>, Arc<Topic>>,
     pub(super) next_topic_id: u8,
     pub(super) logs: HashMap<(TopicId, i32), Log>,

@@ -1,6 +1,5 @@
 //! PUT_KV_CONFIG, GET_KV_CONFIG, DELETE_KV_CONFIG, GET_KVLIST_BY_NAMESPACE: codes 100, 101, 102,
-//! 219. The name server's small store of texts, used for the order of topics. Leaves out: the order configuration in routes
-//! (`orderMessageEnable`, off in the original).
+//! 219. The name server's small store of texts, used for the order of topics.
 //! Source: DefaultRequestProcessor, KVConfigManager.
 
 use crate::backend::Backend;

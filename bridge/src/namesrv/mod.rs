@@ -8,3 +8,4 @@ pub(crate) mod kv_config;
 pub(crate) mod route;
 pub(crate) mod topic_list;
 pub(crate) mod topic_lists;
+pub(crate) mod write_permission;

@@ -4,7 +4,8 @@
 //! address is the node this client shall talk to, the same for every topic.
 //! Clients from 4.9.4 on, and those that ask for it, get standard JSON; older ones bare numbers as
 //! keys.
-//! Leaves out: the order configuration (`orderMessageEnable`, off in the original), static topics.
+//! The order configuration comes along where `orderMessageEnable` is on (it is off, as in the
+//! original). Leaves out: static topics.
 //! Source: ClientRequestProcessor.getRouteInfoByTopic, RouteInfoManager.pickupTopicRouteData.
 
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use crate::processors::instruments::Spot;
 use crate::processors::rules::{RETRY_PREFIX, SEE_FAQ};
 use crate::processors::{Call, Outcome, Refusal, topics};
 use crate::response_code::ResponseCode;
+
+/// Source: NamesrvUtil.NAMESPACE_ORDER_TOPIC_CONFIG.
+const ORDER_NAMESPACE: &str = "ORDER_TOPIC_CONFIG";
 
 /// MQVersion.V4_9_4: from here on clients read standard JSON.
 const STANDARD_JSON_SINCE: i32 = 401;
@@ -45,14 +49,21 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
             broker_name: config.broker_name.clone(),
             read_queue_nums: topic.read_queues,
             write_queue_nums: topic.write_queues,
-            perm: topic.perm,
+            perm: call.shared.route_permissions.of(&topic),
             topic_sys_flag: topic.sys_flag,
         }],
         brokers: vec![broker(&call)],
+        order_conf: order_conf(&call, name.unwrap_or_default()),
     };
     let is_standard = standard_only || call.request.version >= STANDARD_JSON_SINCE;
     let style = if is_standard { JsonStyle::Standard } else { JsonStyle::Fastjson };
     Ok(call.reply.ok().with_body(route.encode(style)))
+}
+
+/// What orders the topic's queues, where routes tell it.
+fn order_conf<B: Backend>(call: &Call<B>, topic: &str) -> Option<String> {
+    let is_told = call.backend().config().order_messages;
+    is_told.then(|| call.backend().kv_config(ORDER_NAMESPACE, topic))?
 }
 
 /// The topic, or for a group's retry topic what stands for it: mqadmin finds a group's broker by

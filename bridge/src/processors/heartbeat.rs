@@ -15,9 +15,14 @@ use parking_lot::Mutex;
 use super::{Call, Outcome, Refusal};
 use crate::backend::{Backend, ClientFacts, ConsumerHeartbeat, Subscription};
 use crate::bodies::{ConsumerData, HeartbeatData, SubscriptionData};
-use crate::limits::{FINGERPRINTS_MAX, SUBSCRIPTIONS_MAX};
+use crate::limits::{
+    CLIENT_ID_BYTES_MAX, CONNECTION_CLIENTS_MAX, CONNECTION_PRODUCERS_MAX, FINGERPRINTS_MAX,
+    HEARTBEAT_BYTES_MAX, HEARTBEAT_GROUPS_MAX, SUBSCRIPTIONS_MAX,
+};
 use crate::processors::filter::ALL;
 use crate::response_code::ResponseCode;
+use crate::session::Producing;
+use crate::subscriptions;
 use crate::translate::properties::java_hash;
 
 /// The last fingerprint seen of each group; when one differs, the client is asked for everything.
@@ -41,8 +46,15 @@ impl HeartbeatFingerprints {
 }
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    let bytes = call.request.body.len();
+    if bytes > HEARTBEAT_BYTES_MAX {
+        return Err(too_much(format!(
+            "a heartbeat has {bytes} bytes, more than {HEARTBEAT_BYTES_MAX}"
+        )));
+    }
     let data = HeartbeatData::decode(&call.request.body)
         .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
+    check(&data)?;
     let client = ClientFacts {
         client_id: Arc::from(&*data.client_id),
         language: call.request.language.0,
@@ -50,7 +62,20 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         address: call.session.peer(),
         session: call.session.id(),
     };
-    call.shared.sessions.identify(&call.session, &client.client_id);
+    if !call.shared.sessions.identify(&call.session, &client.client_id) {
+        return Err(too_much(format!(
+            "one connection speaks for more than {CONNECTION_CLIENTS_MAX} clients"
+        )));
+    }
+    for group in &data.producers {
+        let last_heartbeat_ms = call.backend().now_ms();
+        let producing = Producing { client: client.clone(), last_heartbeat_ms };
+        if !call.session.produces(group, producing) {
+            return Err(too_much(format!(
+                "one connection produces for more than {CONNECTION_PRODUCERS_MAX} groups"
+            )));
+        }
+    }
     let is_full = data.heartbeat_fingerprint == 0;
     let mut is_changed = is_full;
     for consumer in data.consumers {
@@ -70,6 +95,27 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     }
     let answer = call.reply.ok().with_field("IS_SUPPORT_HEART_BEAT_V2", true);
     Ok(answer.with_field("IS_SUB_CHANGE", is_changed))
+}
+
+/// Is it of a size that can be kept?
+fn check(data: &HeartbeatData) -> Result<(), Refusal> {
+    let bytes = data.client_id.len();
+    if bytes > CLIENT_ID_BYTES_MAX {
+        return Err(too_much(format!(
+            "the client id has {bytes} bytes, more than {CLIENT_ID_BYTES_MAX}"
+        )));
+    }
+    let groups = data.producers.len() + data.consumers.len();
+    if groups > HEARTBEAT_GROUPS_MAX {
+        return Err(too_much(format!(
+            "a heartbeat names {groups} groups, more than {HEARTBEAT_GROUPS_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+fn too_much(remark: String) -> Refusal {
+    Refusal::new(ResponseCode::SYSTEM_ERROR, remark)
 }
 
 /// What a heartbeat says of a group.
@@ -106,8 +152,9 @@ async fn register<B: Backend>(
     // Unit mode marks the retry topic as subscribed from another unit. Source: TopicSysFlag.
     let sys_flag = if consumer.unit_mode { 2 } else { 0 };
     call.shared.create_retry_topic(&config, sys_flag).await?;
-    let subscriptions = (said == Said::All)
+    let subscriptions: Option<Vec<_>> = (said == Said::All)
         .then(|| consumer.subscriptions.into_iter().map(subscription).map(Arc::new).collect());
+    let signature = subscriptions.as_deref().map(subscriptions::signature);
     call.session.set_member();
     let change = call
         .backend()
@@ -125,6 +172,9 @@ async fn register<B: Backend>(
         .inspect_err(|error| call.shared.complain_of_group(&call.session, error))?;
     if change.subscriptions {
         call.shared.holds.group_changed(&config.name);
+    }
+    if let Some(signature) = signature {
+        call.shared.compare_subscriptions(&config.name, &client.client_id, signature);
     }
     let is_known = said == Said::All
         || call.backend().group(&config.name).is_some_and(|view| !view.subscriptions.is_empty());

@@ -3,10 +3,13 @@
 //! A processor validates, makes one call inward, and builds the answer. What is not in the table is
 //! answered REQUEST_CODE_NOT_SUPPORTED.
 
+mod all_topic_configs;
 mod broker_consume_stats;
 mod check_client_config;
+mod clean_up;
 mod clone_offsets;
 mod complain;
+mod consume_queue;
 mod consume_stats;
 mod consume_time_span;
 mod consumer_connections;
@@ -16,10 +19,13 @@ mod delete_topic;
 mod earliest_store_time;
 mod filter;
 mod group_configs;
+mod group_forbidden;
 mod group_topics;
 mod groups;
+mod ha_status;
 mod heartbeat;
 pub(crate) mod instruments;
+mod producers;
 mod pull_message;
 mod query_assignment;
 mod query_consumer_offset;
@@ -34,6 +40,8 @@ pub(crate) mod rules;
 mod runtime_info;
 mod search_offset;
 mod send_message;
+mod settings;
+mod stats_data;
 mod store_time;
 mod subscription_group;
 mod system_topics;
@@ -136,6 +144,7 @@ table! {
         later 102 DELETE_KV_CONFIG => namesrv::kv_config::delete,
         later 105 GET_ROUTEINFO_BY_TOPIC => namesrv::route::handle,
         now 106 GET_BROKER_CLUSTER_INFO => namesrv::cluster_info::handle,
+        now 205 WIPE_WRITE_PERM_OF_BROKER => namesrv::write_permission::wipe,
         now 206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER => namesrv::topic_list::handle,
         now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,
         now 219 GET_KVLIST_BY_NAMESPACE => namesrv::kv_config::list,
@@ -145,6 +154,9 @@ table! {
         now 312 GET_HAS_UNIT_SUB_TOPIC_LIST => namesrv::topic_lists::subscribed_from_units,
         now 313 GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST =>
             namesrv::topic_lists::subscribed_from_units_alone,
+        later 318 UPDATE_NAMESRV_CONFIG => settings::put_of_name_server,
+        now 319 GET_NAMESRV_CONFIG => settings::of_name_server,
+        now 327 ADD_WRITE_PERM_OF_BROKER => namesrv::write_permission::add,
     }
     Broker {
         later 10 SEND_MESSAGE => send_message::handle,
@@ -154,6 +166,9 @@ table! {
         later 15 UPDATE_CONSUMER_OFFSET => update_consumer_offset::handle,
         later 17 UPDATE_AND_CREATE_TOPIC => update_topic::handle,
         later 18 UPDATE_AND_CREATE_TOPIC_LIST => update_topic_list::handle,
+        now 21 GET_ALL_TOPIC_CONFIG => all_topic_configs::handle,
+        later 25 UPDATE_BROKER_CONFIG => settings::put_of_broker,
+        now 26 GET_BROKER_CONFIG => settings::of_broker,
         later 28 GET_BROKER_RUNTIME_INFO => runtime_info::handle,
         later 29 SEARCH_OFFSET_BY_TIMESTAMP => search_offset::handle,
         later 30 GET_MAX_OFFSET => queue_ends::max,
@@ -170,30 +185,40 @@ table! {
         now 201 GET_ALL_SUBSCRIPTIONGROUP_CONFIG => group_configs::all,
         later 202 GET_TOPIC_STATS_INFO => topic_stats::handle,
         now 203 GET_CONSUMER_CONNECTION_LIST => consumer_connections::handle,
+        now 204 GET_PRODUCER_CONNECTION_LIST => producers::of_group,
         later 207 DELETE_SUBSCRIPTIONGROUP => group_configs::delete,
         later 208 GET_CONSUME_STATS => consume_stats::handle,
         later 215 DELETE_TOPIC_IN_BROKER => delete_topic::handle,
         later 222 INVOKE_BROKER_TO_RESET_OFFSET => reset_offset::handle,
         later 223 INVOKE_BROKER_TO_GET_CONSUMER_STATUS => consumer_status::handle,
+        later 225 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST => subscription_group::put_list,
         now 300 QUERY_TOPIC_CONSUME_BY_WHO => topic_consumers::handle,
         later 303 QUERY_CONSUME_TIME_SPAN => consume_time_span::handle,
         now 305 GET_SYSTEM_TOPIC_LIST_FROM_BROKER => system_topics::handle,
+        now 306 CLEAN_EXPIRED_CONSUMEQUEUE => clean_up::expired,
         later 307 GET_CONSUMER_RUNNING_INFO => relay::running_info,
         later 308 QUERY_CORRECTION_OFFSET => clone_offsets::correction,
         later 309 CONSUME_MESSAGE_DIRECTLY => relay::consume_directly,
         later 310 SEND_MESSAGE_V2 => send_message::handle,
         later 314 CLONE_GROUP_OFFSET => clone_offsets::clone,
+        later 315 VIEW_BROKER_STATS_DATA => stats_data::handle,
+        now 316 CLEAN_UNUSED_TOPIC => clean_up::unused,
         later 317 GET_BROKER_CONSUME_STATS => broker_consume_stats::handle,
         later 320 SEND_BATCH_MESSAGE => send_message::handle,
+        later 321 QUERY_CONSUME_QUEUE => consume_queue::handle,
         later 324 SEND_REPLY_MESSAGE => reply_message::handle,
         later 325 SEND_REPLY_MESSAGE_V2 => reply_message::handle,
+        now 328 GET_ALL_PRODUCER_INFO => producers::all,
+        now 329 DELETE_EXPIRED_COMMITLOG => clean_up::expired,
         later 343 QUERY_TOPICS_BY_CONSUMER => group_topics::topics,
         now 345 QUERY_SUBSCRIPTION_BY_CONSUMER => group_topics::subscription,
         now 351 GET_TOPIC_CONFIG => topic_config::handle,
         later 352 GET_SUBSCRIPTIONGROUP_CONFIG => subscription_group::get,
+        later 353 UPDATE_AND_GET_GROUP_FORBIDDEN => group_forbidden::handle,
         later 361 LITE_PULL_MESSAGE => pull_message::handle,
         now 400 QUERY_ASSIGNMENT => query_assignment::query,
         later 401 SET_MESSAGE_REQUEST_MODE => query_assignment::set_mode,
+        later 907 GET_BROKER_HA_STATUS => ha_status::handle,
     }
 }
 

@@ -57,6 +57,10 @@ pub(super) async fn store<B: Backend>(
     header: &SendHeader<'_>,
     config: &NodeConfig,
 ) -> Outcome {
+    if config.broker_permission & PERM_WRITE == 0 {
+        let ip = config.broker_address.ip();
+        return Err(no_permission(format!("the broker[{ip}] sending message is forbidden")));
+    }
     rules::validate_topic(header.topic)?;
     if rules::is_send_forbidden(header.topic) {
         let topic = header.topic;

@@ -1,10 +1,12 @@
-//! UPDATE_AND_CREATE_SUBSCRIPTIONGROUP and GET_SUBSCRIPTIONGROUP_CONFIG: codes 200 and 352. A
-//! group's configuration. Asking for one that is not there makes it, as everywhere.
+//! UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST and
+//! GET_SUBSCRIPTIONGROUP_CONFIG: codes 200, 225 and 352. A group's configuration. A list with an
+//! illegal name changes none. Asking for one that is not there makes it, as everywhere.
 //! Source: AdminBrokerProcessor.updateAndCreateSubscriptionGroup, getSubscriptionGroup.
 
 use super::{Call, Outcome, Refusal, rules};
 use crate::backend::Backend;
 use crate::bodies::SubscriptionGroupConfig;
+use crate::limits::GROUP_LIST_MAX;
 use crate::response_code::ResponseCode;
 
 pub(crate) async fn put<B: Backend>(call: Call<B>) -> Outcome {
@@ -16,6 +18,23 @@ pub(crate) async fn put<B: Backend>(call: Call<B>) -> Outcome {
     rules::validate_group(&config.0.name)?;
     call.backend().put_subscription_group(config.0.clone()).await?;
     call.shared.create_retry_topic(&config.0, 0).await?;
+    Ok(call.reply.ok())
+}
+
+pub(crate) async fn put_list<B: Backend>(call: Call<B>) -> Outcome {
+    let groups = SubscriptionGroupConfig::decode_list(&call.request.body)
+        .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
+    if groups.len() > GROUP_LIST_MAX {
+        let remark = format!("the list holds more than {GROUP_LIST_MAX} groups");
+        return Err(Refusal::new(ResponseCode::INVALID_PARAMETER, remark));
+    }
+    for group in &groups {
+        rules::validate_group(&group.0.name)?;
+    }
+    for group in groups {
+        call.backend().put_subscription_group(group.0.clone()).await?;
+        call.shared.create_retry_topic(&group.0, 0).await?;
+    }
     Ok(call.reply.ok())
 }
 

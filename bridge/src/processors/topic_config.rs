@@ -3,7 +3,7 @@
 //! Source: AdminBrokerProcessor.getTopicConfig.
 
 use super::{Call, Outcome, Refusal};
-use crate::backend::Backend;
+use crate::backend::{Backend, Topic};
 use crate::bodies::TopicConfig;
 use crate::response_code::ResponseCode;
 
@@ -15,7 +15,12 @@ pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
             format!("No topic in this broker. topic: {name}"),
         ));
     };
-    let body = TopicConfig {
+    Ok(call.reply.ok().with_body(body_of(name, &topic).encode()))
+}
+
+/// A topic's configuration as clients read it.
+pub(super) fn body_of(name: &str, topic: &Topic) -> TopicConfig {
+    TopicConfig {
         topic_name: name.to_owned(),
         read_queue_nums: topic.read_queues,
         write_queue_nums: topic.write_queues,
@@ -23,6 +28,5 @@ pub(crate) fn handle<B: Backend>(call: &Call<B>) -> Outcome {
         topic_sys_flag: topic.sys_flag,
         order: topic.order,
         attributes: topic.attributes.clone(),
-    };
-    Ok(call.reply.ok().with_body(body.encode()))
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let client_id: Option<&str> = call.request.optional_field("clientID")?;
     let Some(client_id) = client_id else { return Ok(call.reply.ok()) };
     if let Some(group) = call.request.optional_field("producerGroup")? {
+        call.session.produces_no_more(group, client_id);
         call.backend().producer_leave(group, client_id).await?;
     }
     if let Some(group) = call.request.optional_field("consumerGroup")? {

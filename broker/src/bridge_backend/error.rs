@@ -103,7 +103,7 @@ pub(super) fn of_group(group: &str, error: &GroupError) -> BackendError {
         GroupError::HeldByRocketMq => conflict("RocketMQ"),
         GroupError::BroadcastGroup => conflict("broadcasting"),
         GroupError::GroupMaxSizeReached | GroupError::TooLarge | GroupError::InvalidGroupId => {
-            BackendError::LimitReached { reason: error.to_string() }
+            BackendError::LimitReached { reason: format!("group {group}: {error}") }
         }
         GroupError::CoordinatorNotAvailable
         | GroupError::NotCoordinator

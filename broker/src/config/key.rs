@@ -207,7 +207,8 @@ impl Key {
         ];
         let changes = matches!(self.update, Update::ClusterWide | Update::PerBroker);
         let defaults = || topic_keys().iter().any(|key| key.synonyms.contains(&self.name));
-        changes && (READ_AT_USE.contains(&self.name) || defaults())
+        let is_rocketmqs = self.name.starts_with("rocketmq.");
+        changes && (is_rocketmqs || READ_AT_USE.contains(&self.name) || defaults())
     }
 
     fn check_kind(&self, value: &str) -> Result<(), String> {

@@ -208,6 +208,15 @@ impl Image {
         self.kv.get(&(namespace.to_owned(), key.to_owned()))
     }
 
+    /// Whether a namespace holds any value.
+    pub fn has_kv_of(&self, namespace: &str) -> bool {
+        if self.kv.is_empty() {
+            return false;
+        }
+        let from = (namespace.to_owned(), String::new());
+        self.kv.range(from..).next().is_some_and(|((known, _), _)| known == namespace)
+    }
+
     /// All values of a namespace, by key.
     pub fn kv_of(&self, namespace: &str) -> BTreeMap<String, String> {
         let from = (namespace.to_owned(), String::new());

@@ -149,6 +149,11 @@ async fn rest(partitions: Arc<Partitions>) {
     }
 }
 
+/// Has every partition look for what is too old now; does not wait.
+pub fn keep_house_now(node: &Node) {
+    node.background.spawn(keep_house(node.partitions.clone(), node.stopping.clone()));
+}
+
 /// Lets every partition look for what is too old; opens those that nobody has used yet, one by one,
 /// but none that was never written.
 async fn keep_house(partitions: Arc<Partitions>, stopping: CancellationToken) {

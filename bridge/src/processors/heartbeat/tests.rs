@@ -151,3 +151,32 @@ async fn the_members_are_listed_and_leave() {
     assert_eq!((answer.code, answer.remark.as_deref()), (1, Some(remark)));
     assert!(answer.body.is_empty());
 }
+
+#[tokio::test]
+async fn a_flood_is_refused_in_words_and_costs_a_bounded_memory() {
+    let backend = FakeBackend::new();
+    let client = Client::new(backend.clone());
+    let refused = async |body: String, words: &str| {
+        let answer = beat(&client, &body).await;
+        let remark = answer.remark.unwrap_or_default();
+        assert!(answer.code == 1 && remark.contains(words), "{} {remark}", answer.code);
+    };
+    let body = |client: &str, consumers: &str| {
+        format!("{{\"clientID\":\"{client}\",\"consumerDataSet\":[{consumers}]}}")
+    };
+    let group = consumer("g", "t", "*", 1);
+    refused(body(&"c".repeat(CLIENT_ID_BYTES_MAX + 1), &group), "the client id has 1025 bytes")
+        .await;
+    let groups: Vec<_> =
+        (0..=HEARTBEAT_GROUPS_MAX).map(|n| format!("{{\"groupName\":\"g{n}\"}}")).collect();
+    refused(body("c", &groups.join(",")), "names 1001 groups").await;
+    let long = format!("{{\"groupName\":\"{}\"}}", "g".repeat(HEARTBEAT_BYTES_MAX));
+    refused(body("c", &long), "more than 1048576").await;
+    assert!(backend.group("g").is_none(), "refused as a whole");
+    for number in 0..CONNECTION_CLIENTS_MAX {
+        assert_eq!(beat(&client, &body(&format!("c{number}"), &group)).await.code, 0);
+    }
+    refused(body("one more", &group), "speaks for more than 64 clients").await;
+    assert_eq!(beat(&client, &body("c7", &group)).await.code, 0, "known already");
+    assert_eq!(backend.group("g").expect("a group").members.len(), CONNECTION_CLIENTS_MAX);
+}

@@ -18,6 +18,7 @@ mod forbidden {
     pub(super) const GROUP: &str = "2";
     pub(super) const TOPIC: &str = "3";
     pub(super) const BROADCASTING: &str = "4";
+    pub(super) const SUBSCRIPTION: &str = "5";
 }
 
 /// What a pull reads.
@@ -61,6 +62,10 @@ pub(super) async fn admit<B: Backend>(
                 pull.queue_id, pull.topic, topic.read_queues
             ),
         ));
+    }
+    if shared.is_forbidden(group, &pull.topic) {
+        let remark = format!("the consumer group[{group}] is forbidden for topic[{}]", pull.topic);
+        return Err(no_permission(forbidden::SUBSCRIPTION, remark));
     }
     let filter = if pull.has(FLAG_SUBSCRIPTION) {
         let expression = header.subscription.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Settings of a node, each by what changes with it.
 
 mod replies;
+mod settings;
 
 use std::sync::Arc;
 
@@ -38,12 +39,26 @@ impl RocketMq {
         Self { dispatcher, broker, namesrv }
     }
 
+    async fn ask_namesrv(&self, code: i32, fields: &[(&str, &str)]) -> RemotingCommand {
+        self.ask_at(&self.namesrv, code, fields, &[]).await
+    }
+
     async fn ask(&self, code: i32, fields: &[(&str, &str)], body: &[u8]) -> RemotingCommand {
+        let session = if code == GET_ROUTE { &self.namesrv } else { &self.broker };
+        self.ask_at(session, code, fields, body).await
+    }
+
+    async fn ask_at(
+        &self,
+        session: &Arc<Session>,
+        code: i32,
+        fields: &[(&str, &str)],
+        body: &[u8],
+    ) -> RemotingCommand {
         let request =
             RemotingCommand::request(code, 1, SerializeType::Json).with_body(body.to_vec());
         let request =
             fields.iter().fold(request, |request, (name, value)| request.with_field(name, value));
-        let session = if code == GET_ROUTE { &self.namesrv } else { &self.broker };
         let answer = match self.dispatcher.dispatch(session, request) {
             Dispatched::Now(answer) => answer,
             Dispatched::Later(answer) => {

@@ -29,6 +29,7 @@ use crate::group::event::{
     MessageModel, Subscription, Timer,
 };
 use crate::group::response::{ConsumerGroupView, GroupChange, LiveClient, Notice};
+use crate::limits::ROCKETMQ_MEMBERS_MAX;
 
 /// A client with its deadline.
 #[derive(Debug)]
@@ -66,6 +67,11 @@ impl Membership {
 
     pub(in crate::group) fn has_members(&self) -> bool {
         !self.members.is_empty()
+    }
+
+    /// Whether no further client may come.
+    pub(in crate::group) fn is_full(&self) -> bool {
+        self.members.len() >= ROCKETMQ_MEMBERS_MAX
     }
 
     pub(in crate::group) fn has_member(&self, client: &str) -> bool {

@@ -43,6 +43,9 @@ impl GroupShard {
             let Live::RocketMq(members) = &mut group.live else { unreachable!("made above") };
             let client = heartbeat.client.id.clone();
             let is_new = !members.has_member(&client);
+            if is_new && members.is_full() {
+                return Err(GroupError::GroupMaxSizeReached);
+            }
             let change = members.heartbeat(heartbeat, cx);
             if change.members {
                 tell(EventKind::GroupJoin, &client, "joined", cx);

@@ -233,3 +233,19 @@ fn a_group_needs_a_name() {
     let refused = Bench::new().ask(beat(nameless));
     assert_eq!(refused, Err(crate::error::GroupError::InvalidGroupId));
 }
+
+#[test]
+fn a_full_group_takes_no_further_client_and_keeps_those_it_has() {
+    use crate::error::GroupError;
+    use crate::limits::ROCKETMQ_MEMBERS_MAX;
+    let mut bench = Bench::new();
+    for number in 0..ROCKETMQ_MEMBERS_MAX {
+        heartbeat(&mut bench, consumer(&format!("c{number}"), 1, &["t"]));
+        bench.notices.clear();
+    }
+    let refused = bench.ask(beat(consumer("one more", 1, &["t"])));
+    assert!(matches!(refused, Err(GroupError::GroupMaxSizeReached)), "{refused:?}");
+    assert_eq!(heartbeat(&mut bench, consumer("c7", 1, &["t"])), NOTHING);
+    leave(&mut bench, "c7");
+    assert!(heartbeat(&mut bench, consumer("one more", 1, &["t"])).members);
+}

@@ -1,0 +1,89 @@
+//! UPDATE_AND_GET_GROUP_FORBIDDEN: code 353. Whether a group may read a topic; kept with the node's
+//! metadata, in a namespace of the key/value store.
+//! Source: AdminBrokerProcessor.updateAndGetGroupForbidden, SubscriptionGroupManager.
+
+use super::{Call, Outcome, Refusal, rules};
+use crate::backend::Backend;
+use crate::bodies::GroupForbidden;
+use crate::dispatch::Shared;
+
+/// Its keys are the topic, `@` and the group.
+const NAMESPACE: &str = "FORBIDDEN_GROUPS";
+const FORBIDDEN: &str = "forbidden";
+
+impl<B: Backend> Shared<B> {
+    /// May the group not read the topic?
+    pub(crate) fn is_forbidden(&self, group: &str, topic: &str) -> bool {
+        self.backend.has_kv_configs(NAMESPACE)
+            && self.backend.kv_config(NAMESPACE, &key(group, topic)).as_deref() == Some(FORBIDDEN)
+    }
+}
+
+fn key(group: &str, topic: &str) -> String {
+    format!("{topic}@{group}")
+}
+
+pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    let group: &str = call.request.field("group")?;
+    let topic: &str = call.request.field("topic")?;
+    let readable: Option<bool> = call.request.optional_field("readable")?;
+    check(group, topic)?;
+    if let Some(readable) = readable {
+        let value = (!readable).then(|| FORBIDDEN.to_owned());
+        call.backend().put_kv_config(NAMESPACE, &key(group, topic), value).await?;
+        call.shared.holds.group_changed(group);
+    }
+    let body = GroupForbidden {
+        group: group.to_owned(),
+        topic: topic.to_owned(),
+        readable: !call.shared.is_forbidden(group, topic),
+    };
+    Ok(call.reply.ok().with_remark("").with_body(body.encode()))
+}
+
+fn check(group: &str, topic: &str) -> Result<(), Refusal> {
+    rules::validate_group(group)?;
+    rules::validate_topic(topic)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake::{Client, FakeBackend};
+
+    #[tokio::test]
+    async fn a_group_is_kept_from_a_topic_until_it_may_read_it_again() {
+        let backend = FakeBackend::new();
+        backend.add_topic("t", 1);
+        let client = Client::new(backend);
+        let change = async |readable: Option<&str>| {
+            let mut fields = vec![("group", "g"), ("topic", "t")];
+            fields.extend(readable.map(|readable| ("readable", readable)));
+            let answer = client.call(353, &fields, &[]).await;
+            assert_eq!(answer.code, 0);
+            String::from_utf8_lossy(&answer.body).into_owned()
+        };
+        let pull = async || {
+            let fields = [
+                ("consumerGroup", "g"),
+                ("topic", "t"),
+                ("queueId", "0"),
+                ("queueOffset", "0"),
+                ("maxMsgNums", "1"),
+                ("sysFlag", "4"),
+                ("commitOffset", "0"),
+                ("suspendTimeoutMillis", "0"),
+                ("subscription", "*"),
+                ("subVersion", "0"),
+            ];
+            let answer = client.call(11, &fields, &[]).await;
+            (answer.code, answer.remark, answer.ext_fields.get("forbiddenType").map(str::to_owned))
+        };
+        assert_eq!(change(None).await, r#"{"group":"g","readable":true,"topic":"t"}"#);
+        assert_eq!(pull().await.0, 19);
+        assert_eq!(change(Some("false")).await, r#"{"group":"g","readable":false,"topic":"t"}"#);
+        let remark = "the consumer group[g] is forbidden for topic[t]";
+        assert_eq!(pull().await, (16, Some(remark.to_owned()), Some("5".to_owned())));
+        assert_eq!(change(Some("true")).await, r#"{"group":"g","readable":true,"topic":"t"}"#);
+        assert_eq!(pull().await.0, 19);
+    }
+}

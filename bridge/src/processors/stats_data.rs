@@ -1,0 +1,135 @@
+//! VIEW_BROKER_STATS_DATA: code 315. How much was stored in a topic (TOPIC_PUT_NUMS) and handed to a
+//! group of a topic (GROUP_GET_NUMS, key `topic@group`), in the last minute, hour and day.
+//! What was stored is found by append times, so it counts both protocols' records, those only that
+//! are still there, and from before the node's start as well.
+//! Leaves out: the other figures of the original; averages of a call are 0.
+//! Source: AdminBrokerProcessor.viewBrokerStatsData, StatsItem.
+
+use super::store_time::if_there;
+use super::{Call, Outcome, Refusal};
+use crate::backend::{Backend, Boundary, Topic};
+use crate::bodies::{BrokerStatsData, BrokerStatsItem};
+use crate::dispatch::Shared;
+use crate::response_code::ResponseCode;
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
+    let name: &str = call.request.field("statsName")?;
+    let key: &str = call.request.field("statsKey")?;
+    let shared = &call.shared;
+    let now_ms = call.backend().now_ms();
+    let found = match name {
+        "TOPIC_PUT_NUMS" => match shared.topic(key) {
+            Some(topic) => Some(stored(shared, &topic, now_ms).await?),
+            None => None,
+        },
+        "GROUP_GET_NUMS" => key.rsplit_once('@').and_then(|(topic, group)| {
+            let topic = shared.topic(topic)?;
+            let sums = shared.deliveries.sums(group, topic.id, now_ms)?;
+            Some(data(sums.map(|sum| i64::try_from(sum).unwrap_or(i64::MAX))))
+        }),
+        _ => None,
+    };
+    match found {
+        Some(body) => Ok(call.reply.ok().with_body(body.encode())),
+        None => Err(Refusal::new(
+            ResponseCode::SYSTEM_ERROR,
+            format!("The stats <{name}> <{key}> not exist"),
+        )),
+    }
+}
+
+async fn stored<B: Backend>(
+    shared: &Shared<B>,
+    topic: &Topic,
+    now_ms: i64,
+) -> Result<BrokerStatsData, Refusal> {
+    let mut sums = [0_i64; 3];
+    for queue_id in 0..topic.partitions {
+        let view = shared.backend.partition(topic, queue_id).await.unwrap_or_default();
+        let end = view.last_stable_offset;
+        if end == view.log_start_offset {
+            continue;
+        }
+        for (sum, span_ms) in sums.iter_mut().zip([MINUTE_MS, HOUR_MS, DAY_MS]) {
+            let since_ms = now_ms.saturating_sub(span_ms);
+            let first =
+                shared.backend.search_append_time(topic, queue_id, since_ms, Boundary::Lower);
+            let first = if_there(first.await)?.flatten();
+            *sum += first.map_or(0, |first| end.saturating_sub(first).max(0));
+        }
+    }
+    Ok(data(sums))
+}
+
+fn data(sums: [i64; 3]) -> BrokerStatsData {
+    let item = |sum: i64, span_ms: i64| BrokerStatsItem {
+        sum,
+        tps: sum as f64 * 1000.0 / span_ms as f64,
+        average: 0.0,
+    };
+    let [minute, hour, day] = sums;
+    BrokerStatsData {
+        minute: item(minute, MINUTE_MS),
+        hour: item(hour, HOUR_MS),
+        day: item(day, DAY_MS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake::{Client, FakeBackend};
+
+    #[tokio::test]
+    async fn what_was_stored_and_handed_out_is_told_by_spans() {
+        let backend = FakeBackend::new();
+        backend.add_topic("t", 1);
+        for count in [1, 2, 3] {
+            backend.write_tagged("t", 0, &vec![("", "x"); count]);
+            backend.advance_ms(30 * 60 * 1000);
+        }
+        backend.write_tagged("t", 0, &[("", "x"); 6]);
+        let client = Client::new(backend.clone());
+        let ask = async |name: &str, key: &str| {
+            let fields = [("statsName", name), ("statsKey", key)];
+            let answer = client.call(315, &fields, &[]).await;
+            (answer.code, answer.remark, String::from_utf8_lossy(&answer.body).into_owned())
+        };
+        let item = |sum: i32, tps: &str| format!("{{\"avgpt\":0.0,\"sum\":{sum},\"tps\":{tps}}}");
+        let body = |items: [(i32, &str); 3]| {
+            let [day, hour, minute] = items.map(|(sum, tps)| item(sum, tps));
+            format!("{{\"statsDay\":{day},\"statsHour\":{hour},\"statsMinute\":{minute}}}")
+        };
+        let hour = format!("{:?}", 11.0 * 1000.0 / 3_600_000.0);
+        let day = format!("{:?}", 12.0 * 1000.0 / 86_400_000.0);
+        let expected = body([(12, &day), (11, &hour), (6, "0.1")]);
+        assert_eq!(ask("TOPIC_PUT_NUMS", "t").await, (0, None, expected));
+        let absent = |name: &str, key: &str| {
+            (1, Some(format!("The stats <{name}> <{key}> not exist")), String::new())
+        };
+        assert_eq!(ask("GROUP_GET_NUMS", "t@g").await, absent("GROUP_GET_NUMS", "t@g"));
+        assert_eq!(ask("TOPIC_PUT_NUMS", "u").await, absent("TOPIC_PUT_NUMS", "u"));
+        let fields = [
+            ("consumerGroup", "g"),
+            ("topic", "t"),
+            ("queueId", "0"),
+            ("queueOffset", "0"),
+            ("maxMsgNums", "32"),
+            ("sysFlag", "4"),
+            ("commitOffset", "0"),
+            ("suspendTimeoutMillis", "0"),
+            ("subscription", "*"),
+            ("subVersion", "0"),
+        ];
+        assert_eq!(client.call(11, &fields, &[]).await.code, 0);
+        let (code, _, told) = ask("GROUP_GET_NUMS", "t@g").await;
+        assert!(code == 0 && told.matches("\"sum\":12").count() == 3, "{told}");
+        // An hour later neither minute nor hour has any.
+        backend.advance_ms(2 * 60 * 60 * 1000);
+        let (_, _, told) = ask("GROUP_GET_NUMS", "t@g").await;
+        assert!(told.matches("\"sum\":12").count() == 1, "{told}");
+    }
+}
