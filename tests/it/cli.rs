@@ -114,6 +114,9 @@ fn console_clients_offsets_groups_and_every_file_kind_on_disk() {
     positions_in_consumer_offsets(&node);
     let reset = ["--reset-offsets", "--to-earliest", "--topic", "t", "--group", "g", "--execute"];
     has_row(&kafka(&node, "kafka-consumer-groups", &reset, ""), &["g", "t", "0", "0"]);
+    has_row(&kafka(&node, "kafka-groups", &["--list"], ""), &["g", "Classic", "consumer"]);
+    let state = ["--describe", "--group", "g", "--state"];
+    has_row(&kafka(&node, "kafka-consumer-groups", &state, ""), &["g", "Empty", "0"]);
     let deleted = kafka(&node, "kafka-consumer-groups", &["--delete", "--group", "g"], "");
     assert!(deleted.contains("was successful"), "{deleted}");
     assert!(node.stop().expect("the node stops").success());
