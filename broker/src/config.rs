@@ -178,8 +178,6 @@ pub struct HousekeepingConfig {
     pub start_checkpoint_interval_ms: i64,
     /// Between two writes of the high watermarks.
     pub high_watermark_checkpoint_interval_ms: i64,
-    /// Idle time after which a producer's sequence state is forgotten.
-    pub producer_id_expiration_ms: i64,
     /// Between two looks for forgotten producers.
     pub producer_id_expiration_check_interval_ms: i64,
 }
@@ -507,7 +505,6 @@ fn housekeeping(values: &Values) -> Result<HousekeepingConfig, ConfigError> {
             .parse("log.flush.start.offset.checkpoint.interval.ms")?,
         high_watermark_checkpoint_interval_ms: values
             .parse("replica.high.watermark.checkpoint.interval.ms")?,
-        producer_id_expiration_ms: values.parse("producer.id.expiration.ms")?,
         producer_id_expiration_check_interval_ms: values
             .parse("producer.id.expiration.check.interval.ms")?,
     })

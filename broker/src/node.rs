@@ -111,7 +111,6 @@ impl Node {
             NodeId(config.node_id),
             instruments.clone(),
             metrics.clone(),
-            config.housekeeping.producer_id_expiration_ms,
             stopping.clone(),
         )?);
         let partitions = Arc::new(Partitions::new(shared));

@@ -80,7 +80,6 @@ pub struct Shared {
     checkpoint_writer: Mutex<()>,
     /// A sealed segment was synced: the recovery point is worth being written.
     seal_synced: Notify,
-    producer_id_expiration_ms: i64,
     tail_budget: Arc<TailBudget>,
     tag_budget: Arc<TailBudget>,
     last_config: open::LastConfig,
@@ -100,7 +99,6 @@ impl Shared {
         node: NodeId,
         instruments: Arc<Instruments>,
         metrics: Arc<Metrics>,
-        producer_id_expiration_ms: i64,
         stopping: CancellationToken,
     ) -> DiskResult<Self> {
         let no_thread =
@@ -115,7 +113,6 @@ impl Shared {
             topics_at_start: OnceLock::new(),
             checkpoint_writer: Mutex::new(()),
             seal_synced: Notify::new(),
-            producer_id_expiration_ms,
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
             last_config: open::LastConfig::default(),

@@ -159,7 +159,7 @@ impl Doors {
             tasks.spawn(accepted);
         }
         let max = REMOTING_CONNECTIONS_MAX.min(connections_max);
-        let limits = ConnectionLimits::new(move || Bounds { all: max, per_address: usize::MAX });
+        let limits = ConnectionLimits::new(move || Bounds::new(max, usize::MAX));
         let idle_ms = node.config.rocketmq.channel_expired_timeout_ms.max(1).unsigned_abs();
         for (door, listener) in [
             (Door::NameServer, self.namesrv),

@@ -1,5 +1,7 @@
 //! Changes of a configuration that is kept as overrides (KIP-339), checked before they are stored.
 
+mod together;
+
 use super::key::{self, Key, Kind};
 use super::topic::{self, Overrides};
 use super::values::Values;
@@ -175,7 +177,7 @@ pub fn broker(
         key: key::broker_key(name),
         default: values.text(name).map(str::to_owned),
     };
-    changed(overrides, changes, known, |name, value, key| {
+    let after = changed(overrides, changes, known, |name, value, key| {
         let Some(key) = key else {
             return Err(ChangeError::InvalidConfig(format!("Unknown broker config name: {name}")));
         };
@@ -186,7 +188,12 @@ pub fn broker(
                 ChangeError::InvalidConfig(text)
             }
         })
-    })
+    })?;
+    let set = changes.iter().filter(|(_, change)| *change != Change::Delete);
+    for (name, _) in set {
+        together::check(values, &after, name).map_err(ChangeError::InvalidRequest)?;
+    }
+    Ok(after)
 }
 
 /// What is known of a key that is to be changed.

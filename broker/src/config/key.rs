@@ -193,17 +193,22 @@ impl Key {
         })
     }
 
-    /// Whether a running node takes another value: so far those that topics take their defaults
-    /// from, since topics are resolved anew when one changes, and those that are read at each use.
+    /// Whether a running node takes another value: those that topics take their defaults from, since
+    /// topics are resolved anew when one changes, and those that are read at each use.
     pub fn is_dynamic(&self) -> bool {
-        const READ_AT_USE: [&str; 7] = [
+        const READ_AT_USE: [&str; 12] = [
+            "group.consumer.assignment.interval.ms",
             "log.cleaner.backoff.ms",
             "log.cleaner.dedupe.buffer.size",
             "log.cleaner.io.buffer.load.factor",
             "log.cleaner.io.max.bytes.per.second",
             "log.cleaner.threads",
+            "max.connection.creation.rate",
             "max.connections",
             "max.connections.per.ip",
+            "max.connections.per.ip.overrides",
+            "producer.id.expiration.ms",
+            "transaction.partition.verification.enable",
         ];
         let changes = matches!(self.update, Update::ClusterWide | Update::PerBroker);
         let defaults = || topic_keys().iter().any(|key| key.synonyms.contains(&self.name));

@@ -1,3 +1,4 @@
+mod dynamic;
 mod effects;
 
 use super::*;

@@ -70,6 +70,8 @@ pub struct TopicConfig {
     pub timestamp_before_max_ms: i64,
     /// How far in the future a CreateTime may be.
     pub timestamp_after_max_ms: i64,
+    /// Idle time after which a producer's sequence state is forgotten: no topic's own, but the node's.
+    pub producer_id_expiration_ms: i64,
     /// Replicas that acks=all needs.
     pub min_insync_replicas: i32,
     /// RocketMQ's permission bits: 4 read, 2 write, 1 inherit.
@@ -224,6 +226,7 @@ impl TopicConfig {
             },
             timestamp_before_max_ms: read.parse("message.timestamp.before.max.ms")?,
             timestamp_after_max_ms: read.parse("message.timestamp.after.max.ms")?,
+            producer_id_expiration_ms: values.parse("producer.id.expiration.ms")?,
             min_insync_replicas: read.parse("min.insync.replicas")?,
             rmq_perm: read.parse("rmq.perm")?,
             rmq_read_queues: Some(read.parse("rmq.read.queues")?).filter(|queues| *queues >= 0),

@@ -172,7 +172,16 @@ impl Image {
             let all = image.configs.iter().filter(|((scope, _), _)| *scope == ConfigScope::Group);
             all.map(|(key, values)| (key.clone(), values.clone())).collect()
         };
-        Arc::ptr_eq(&self.topics, &other.topics) && of_groups(self) == of_groups(other)
+        Arc::ptr_eq(&self.topics, &other.topics)
+            && of_groups(self) == of_groups(other)
+            && self.assignment_interval_ms() == other.assignment_interval_ms()
+    }
+
+    /// `group.consumer.assignment.interval.ms` where it was set while the node runs.
+    pub fn assignment_interval_ms(&self) -> Option<i32> {
+        let set = self.values.set_value("group.consumer.assignment.interval.ms");
+        let (value, _) = set.filter(|(_, source)| *source == Source::Dynamic)?;
+        value.trim().parse().ok()
     }
 
     /// What is set dynamically for one resource.

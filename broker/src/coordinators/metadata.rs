@@ -26,14 +26,13 @@ impl Metadata for Image {
     }
 
     fn group_settings(&self, group: &str) -> GroupSettings {
-        let Some(values) = self.config(ConfigScope::Group, group) else {
-            return GroupSettings::default();
-        };
-        let number = |name: &str| values.get(name)?.trim().parse().ok();
+        let own = self.config(ConfigScope::Group, group);
+        let number = |name: &str| own?.get(name)?.trim().parse().ok();
+        let interval = number("consumer.assignment.interval.ms");
         GroupSettings {
             session_timeout_ms: number("consumer.session.timeout.ms"),
             heartbeat_interval_ms: number("consumer.heartbeat.interval.ms"),
-            assignment_interval_ms: number("consumer.assignment.interval.ms"),
+            assignment_interval_ms: interval.or_else(|| self.assignment_interval_ms()),
         }
     }
 }

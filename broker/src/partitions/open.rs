@@ -134,7 +134,7 @@ fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
         file_delete_delay_ms: config.file_delete_delay_ms,
         flush_messages: config.flush_messages,
         flush_ms: config.flush_ms,
-        producer_id_expiration_ms: shared.producer_id_expiration_ms,
+        producer_id_expiration_ms: config.producer_id_expiration_ms,
         tail_cache_bytes: TAIL_CACHE_BYTES,
         tail_budget: shared.tail_budget.clone(),
         tag_budget: shared.tag_budget.clone(),

@@ -77,7 +77,7 @@ pub async fn serve(
     patience: Patience,
 ) {
     let max = HTTP_CONNECTIONS_MAX;
-    let limits = ConnectionLimits::new(move || Bounds { all: max, per_address: usize::MAX });
+    let limits = ConnectionLimits::new(move || Bounds::new(max, usize::MAX));
     let app = routes(Shared { node, feed });
     let stopping = stop.begun.clone();
     accept(listener, limits, stop, tasks, move |socket, address| {

@@ -1,19 +1,25 @@
 //! Listening sockets and the loop that accepts their connections, within bounds.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::config::key;
 use crate::node::Node;
+
+/// A bound that was raised is seen after so long even if nothing else happens.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -51,13 +57,29 @@ pub async fn bind(
     })
 }
 
-/// How many connections there may be at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many connections there may be at once, and how many new ones a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// In all.
     pub all: usize,
     /// From one address.
     pub per_address: usize,
+    /// From these addresses.
+    pub of_addresses: Arc<HashMap<IpAddr, usize>>,
+    /// New ones a second; see [`CreationRate`].
+    pub new_per_second: u32,
+}
+
+impl Bounds {
+    /// Without a bound of how fast they come.
+    pub fn new(all: usize, per_address: usize) -> Self {
+        Self { all, per_address, of_addresses: Arc::default(), new_per_second: u32::MAX }
+    }
+
+    fn of(&self, address: IpAddr) -> usize {
+        // What comes over IPv6 from an IPv4 address is that address.
+        self.of_addresses.get(&address.to_canonical()).copied().unwrap_or(self.per_address)
+    }
 }
 
 /// Counts connections against bounds that may change.
@@ -65,6 +87,7 @@ pub struct ConnectionLimits {
     bounds: Box<dyn Fn() -> Bounds + Send + Sync>,
     all: AtomicUsize,
     per_address: DashMap<IpAddr, usize>,
+    rate: Mutex<CreationRate>,
     /// Rung when a connection has ended.
     ended: Notify,
 }
@@ -83,25 +106,48 @@ impl ConnectionLimits {
             bounds: Box::new(bounds),
             all: AtomicUsize::new(0),
             per_address: DashMap::new(),
+            rate: Mutex::default(),
             ended: Notify::new(),
         })
     }
 
-    /// What `max.connections` and `max.connections.per.ip` say at that moment, `all_max` at most.
+    /// What `max.connections`, `max.connections.per.ip`, its overrides and
+    /// `max.connection.creation.rate` say at that moment, `all_max` at most.
     pub fn of_kafka(node: Arc<Node>, all_max: usize) -> Arc<Self> {
+        let read = Mutex::new((String::new(), Arc::default()));
         Self::new(move || {
             let image = node.controller.image();
+            let values = image.values();
             // Values were checked when they were set.
-            let bound = |key| image.values().parse(key).unwrap_or(usize::MAX);
-            let all = bound("max.connections").min(all_max);
-            Bounds { all, per_address: bound("max.connections.per.ip") }
+            let bound = |key| values.parse(key).unwrap_or(usize::MAX);
+            let text = values.text("max.connections.per.ip.overrides").unwrap_or_default();
+            let mut read = read.lock();
+            if read.0 != text {
+                *read = (text.to_owned(), overrides_per_address(text).unwrap_or_default().into());
+            }
+            Bounds {
+                all: bound("max.connections").min(all_max),
+                per_address: bound("max.connections.per.ip"),
+                of_addresses: read.1.clone(),
+                new_per_second: values.parse("max.connection.creation.rate").unwrap_or(u32::MAX),
+            }
         })
+    }
+
+    /// Waits until another connection may come, by the rate at that moment.
+    async fn pace(&self) {
+        loop {
+            let per_second = (self.bounds)().new_per_second;
+            let wait = self.rate.lock().wait(per_second, Instant::now());
+            if wait.is_zero() {
+                return;
+            }
+            tokio::time::sleep(wait.min(LOOK_AGAIN_AFTER)).await;
+        }
     }
 
     /// Waits until there is room for one more, which is counted until what it returns is dropped.
     async fn place(self: &Arc<Self>) -> Place {
-        /// A bound that was raised is seen after so long even if nobody leaves.
-        const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
@@ -122,12 +168,59 @@ impl ConnectionLimits {
     /// too many from there.
     fn enter(self: &Arc<Self>, address: IpAddr) -> Option<AddressPlace> {
         let mut count = self.per_address.entry(address).or_default();
-        if *count >= (self.bounds)().per_address {
+        if *count >= (self.bounds)().of(address) {
             return None;
         }
         *count += 1;
         Some(AddressPlace { limits: self.clone(), address })
     }
+}
+
+/// Lets connections come at a rate, and for ten seconds' worth of it at once when none came for so
+/// long: Kafka measures over that time (`quota.window.num`).
+#[derive(Debug, Default)]
+struct CreationRate {
+    /// When all that came would have come at the rate.
+    paid_until: Option<Instant>,
+}
+
+impl CreationRate {
+    /// How long the next one has to wait; zero when it may come, which is counted.
+    fn wait(&mut self, per_second: u32, now: Instant) -> Duration {
+        const AT_ONCE: Duration = Duration::from_secs(10);
+        if per_second == u32::MAX {
+            self.paid_until = None;
+            return Duration::ZERO;
+        }
+        let from = self.paid_until.map_or(now, |until| until.max(now));
+        let until = from + Duration::from_secs(1) / per_second.max(1);
+        let wait = until.saturating_duration_since(now + AT_ONCE);
+        if wait.is_zero() {
+            self.paid_until = Some(until);
+        }
+        wait
+    }
+}
+
+/// Reads `max.connections.per.ip.overrides`: `address:count` separated by commas.
+///
+/// Errors: what is wrong, for numbers in Java's words. Unlike Kafka it takes addresses only, so that
+/// nobody waits for a name server.
+pub fn overrides_per_address(text: &str) -> Result<HashMap<IpAddr, usize>, String> {
+    let mut overrides = HashMap::new();
+    for pair in key::list(text) {
+        let Some((address, count)) = pair.rsplit_once(':') else {
+            return Err(format!("begin 0, end -1, length {}", pair.len()));
+        };
+        let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare: IpAddr = bare.unwrap_or(address).parse().map_err(|_| {
+            format!("expected an IP address before the last colon, got \"{address}\"")
+        })?;
+        let count: i32 =
+            count.trim().parse().map_err(|_| format!("For input string: \"{count}\""))?;
+        overrides.insert(bare.to_canonical(), usize::try_from(count).unwrap_or_default());
+    }
+    Ok(overrides)
 }
 
 /// One connection, counted with all.
@@ -167,7 +260,8 @@ pub struct Stop {
 /// Accepts connections until the node stops, each served by its own task under `tasks`.
 ///
 /// At the bound of all connections the next one waits; beyond the bound of one address its
-/// connection is closed (`max.connections`, `max.connections.per.ip`).
+/// connection is closed (`max.connections`, `max.connections.per.ip`). Faster than
+/// `max.connection.creation.rate` nobody is served.
 pub async fn accept<F>(
     listener: TcpListener,
     limits: Arc<ConnectionLimits>,
@@ -201,6 +295,10 @@ pub async fn accept<F>(
             () = stop.begun.cancelled() => return,
             place = limits.place() => place,
         };
+        tokio::select! {
+            () = stop.begun.cancelled() => return,
+            () = limits.pace() => {}
+        }
         // Boxed before it is taken along: a future that holds another by value has room for it twice.
         let (served, over) = (Box::pin(serve(socket, peer)), stop.over.clone());
         tasks.spawn(async move {

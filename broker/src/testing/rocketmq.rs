@@ -59,7 +59,7 @@ impl TestNode {
         let tasks = self.tasks();
         let accepted = accept(
             listener,
-            ConnectionLimits::new(|| Bounds { all: 1000, per_address: 1000 }),
+            ConnectionLimits::new(|| Bounds::new(1000, 1000)),
             Stop { begun: self.node.stopping.clone(), ..Stop::default() },
             tasks.clone(),
             move |socket, peer| {

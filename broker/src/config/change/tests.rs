@@ -95,3 +95,93 @@ fn the_node_takes_defaults_of_topics_while_it_runs_and_nothing_else() {
     let text = refused("log.roll.jitter.ms", "5").to_string();
     assert!(text.contains("does not act on it yet"), "{text}");
 }
+
+/// Values that a key's own rule refuses, and why.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("log.retention.ms", "abc", "Not a number of type LONG"),
+    ("log.segment.bytes", "1", "Value must be at least 1048576"),
+    ("message.max.bytes", "-1", "Value must be at least 0"),
+    ("max.connections", "-1", "Value must be at least 0"),
+    ("max.connection.creation.rate", "-1", "Value must be at least 0"),
+    ("producer.id.expiration.ms", "0", "Value must be at least 1"),
+    ("min.insync.replicas", "0", "Value must be at least 1"),
+    ("group.consumer.assignment.interval.ms", "-1", "Value must be at least 0"),
+    ("log.message.timestamp.type", "x", "String must be one of: CreateTime, LogAppendTime"),
+    (
+        "compression.type",
+        "foo",
+        "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer",
+    ),
+    (
+        "transaction.partition.verification.enable",
+        "maybe",
+        "Expected value to be either true or false",
+    ),
+];
+
+/// As a Kafka 4.3.1 answered `kafka-configs` with the same.
+#[test]
+fn a_nodes_refusals_have_kafkas_words() {
+    let wrapped = |text: &str| {
+        format!(
+            "Invalid value org.apache.kafka.common.config.ConfigException: {text} for configuration \
+             Invalid dynamic configuration"
+        )
+    };
+    let refused = |name, value| match changed(broker, &[], &[(name, set(value))]) {
+        Err(ChangeError::InvalidRequest(text)) => text,
+        other => panic!("{name}={value}: {other:?}"),
+    };
+    for name in ["log.retention.hours", "num.partitions"] {
+        let text = format!("Cannot update these configs dynamically: [{name}]");
+        assert_eq!(refused(name, "5"), text);
+    }
+    for &(name, value, reason) in REFUSED {
+        let text = format!("Invalid value {value} for configuration {name}: {reason}");
+        assert_eq!(refused(name, value), text);
+    }
+    for (name, value, text) in [
+        (
+            "log.retention.ms",
+            "0",
+            "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+        ),
+        ("log.roll.ms", "0", "requirement failed: log.roll.ms must be greater than or equal to 1"),
+        (
+            "log.cleaner.dedupe.buffer.size",
+            "1",
+            "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+        ),
+        ("log.cleaner.threads", "0", "/ by zero"),
+        (
+            "group.consumer.assignment.interval.ms",
+            "99999999",
+            "group.consumer.assignment.interval.ms must be less than or equal to \
+             group.consumer.max.assignment.interval.ms",
+        ),
+        (
+            "max.connections.per.ip.overrides",
+            "bad",
+            "Error parsing configuration property 'max.connections.per.ip.overrides': \
+             begin 0, end -1, length 3",
+        ),
+    ] {
+        assert_eq!(refused(name, value), text);
+    }
+    let more = "Log cleaner threads cannot be increased to more than double the current value 1";
+    assert_eq!(refused("log.cleaner.threads", "10"), wrapped(more));
+    let none = "Invalid max.connection.creation.rate 0";
+    assert_eq!(refused("max.connection.creation.rate", "0"), wrapped(none));
+    for (name, value) in [
+        ("log.retention.ms", "-2"),
+        ("log.retention.bytes", "-5"),
+        ("log.flush.interval.ms", "-5"),
+        ("log.cleaner.threads", "2"),
+        ("max.connections.per.ip", "0"),
+        ("max.connections.per.ip.overrides", "127.0.0.1:5,[::1]:6"),
+    ] {
+        let after = changed(broker, &[], &[(name, set(value))]);
+        assert_eq!(after, Ok(overrides(&[(name, value)])));
+    }
+    assert_eq!(changed(broker, &[], &[("never.set", Change::Delete)]), Ok(Overrides::new()));
+}

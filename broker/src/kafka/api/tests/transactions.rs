@@ -319,6 +319,13 @@ async fn without_verification_older_clients_are_believed() {
     let beyond = records((producer.0 + 1, 0), 0, &["x"]);
     let refused = write(&mut client, 12, Some("a"), beyond).await.0;
     assert_eq!(refused, INVALID_PRODUCER_ID_MAPPING, "v2 adds all the same");
+    // It can be changed while the node runs.
+    let key = "transaction.partition.verification.enable".to_owned();
+    let on = vec![(key, crate::config::change::Change::Set("true".to_owned()))];
+    node.node.controller.alter_broker_config("", on).await.expect("altered");
+    let other = started(&mut client, "b").await;
+    let written = write(&mut client, 11, Some("b"), records(other, 0, &["x"])).await;
+    assert_eq!(written.0, TRANSACTION_ABORTABLE);
     node.stop().await;
 }
 
