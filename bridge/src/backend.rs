@@ -65,6 +65,28 @@ impl NewRecords {
     }
 }
 
+/// A record that waits for its time.
+#[derive(Clone, Debug)]
+pub struct TimedRecord {
+    /// When it is due, milliseconds since 1970.
+    pub due_ms: i64,
+    /// The message's own id, by which it is recalled.
+    pub id: Arc<str>,
+    /// Its last header is `__rmq` in version 1.
+    pub record: NewRecord,
+}
+
+/// What is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recall<'a> {
+    /// The message's own id.
+    pub id: &'a str,
+    /// When it is due at the earliest, inclusive.
+    pub from_ms: i64,
+    /// Exclusive.
+    pub to_ms: i64,
+}
+
 /// What an append's answer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -253,6 +275,30 @@ pub trait Backend: Send + Sync + 'static {
         records: NewRecords,
         durability: Durability,
     ) -> impl Future<Output = Result<Appended>> + Send;
+
+    /// Stores a record until its time; then it is appended to the partition, as safe as the
+    /// partition makes it, once, with a store timestamp of that moment. What is not there any more
+    /// by then gets nothing. The answer's offset and partition number are those of the record among
+    /// all that wait.
+    /// Errors: `RecordTooLarge`, `LimitReached`: too many wait; `NotWritable`.
+    fn append_timed(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        timed: TimedRecord,
+        durability: Durability,
+    ) -> impl Future<Output = Result<Appended>> + Send;
+
+    /// Takes back what waits for a topic; returns whether there was anything.
+    /// Errors: `NotWritable`.
+    fn recall_timed(
+        &self,
+        topic: &Topic,
+        recall: Recall<'_>,
+    ) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Whether a client of a group holds the lock of any queue.
+    fn has_locked_queues(&self, group: &str) -> bool;
 
     /// A partition's published offsets; `None` if this node does not serve it. Waits only for a log
     /// that was not opened since the node started.

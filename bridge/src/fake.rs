@@ -18,9 +18,12 @@ pub(crate) use self::client::Client;
 use self::state::State;
 use crate::backend::{
     Backend, ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Durability,
-    MessageModel, NodeConfig, PERM_READ, PERM_WRITE, Passage, Result, Stored, Subscription, Topic,
+    MessageModel, NodeConfig, PERM_READ, PERM_WRITE, Passage, Result, Stored, Subscription,
+    TimedRecord, Topic,
 };
 use crate::session::SessionId;
+use crate::translate::delay::DelayRules;
+use crate::translate::origin::with_store_timestamp;
 
 /// Handles to one node.
 #[derive(Clone)]
@@ -73,6 +76,12 @@ pub(crate) fn config() -> NodeConfig {
         transfer_records_max: 32,
         in_memory_bytes_max: 1 << 30,
         notify_consumer_ids_changed: true,
+        delays: DelayRules {
+            levels_ms: vec![1_000, 5_000, 10_000, 30_000, 60_000],
+            max_delay_ms: 259_200_000,
+            timers: true,
+        },
+        recall: true,
     }
 }
 
@@ -175,6 +184,24 @@ impl FakeBackend {
             notify: true,
         };
         self.consumer_heartbeat(heartbeat).await.expect("registered");
+    }
+
+    /// Brings what is due to its topic, in the order of the times; returns how many that were.
+    pub(crate) fn fire(&self) -> usize {
+        let now_ms = self.now_ms();
+        let mut due: Vec<_> = {
+            let mut state = self.state.lock();
+            let is_due = |timer: &Option<(_, _, TimedRecord)>| {
+                timer.as_ref().is_some_and(|(_, _, timed)| timed.due_ms <= now_ms)
+            };
+            state.timers.iter_mut().filter(|timer| is_due(timer)).filter_map(Option::take).collect()
+        };
+        due.sort_by_key(|(_, _, timed)| timed.due_ms);
+        for (topic, partition, timed) in &due {
+            let payload = with_store_timestamp(&timed.record.payload, now_ms);
+            self.write(topic, *partition, vec![(now_ms, payload)]);
+        }
+        due.len()
     }
 
     /// Listens from now on; see [`Self::told`].

@@ -190,7 +190,6 @@ pub fn name(code: i32) -> Option<&'static str> {
 /// says nothing at all.
 pub(crate) fn consequence(code: i32) -> &'static str {
     match code {
-        36 => "the client tries the message again by itself and keeps its place in the queue",
         200_050 | 200_070 => "a pop consumer consumes nothing",
         _ => "the client is told so",
     }

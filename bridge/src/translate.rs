@@ -4,12 +4,15 @@
 //! [`send::single`] and [`send::batch`] turn a send into records. Towards RocketMQ:
 //! [`message::encode`] writes a record as a message.
 
+pub mod again;
+pub mod delay;
 pub mod explain;
 pub mod message;
 pub mod names;
 pub mod origin;
 pub mod properties;
 pub mod queue;
+pub mod recall;
 pub mod send;
 
 #[cfg(test)]

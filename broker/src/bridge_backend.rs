@@ -11,6 +11,7 @@ mod groups;
 mod positions;
 mod rates;
 mod read;
+mod timers;
 mod topics;
 
 use std::collections::BTreeMap;
@@ -24,8 +25,8 @@ use std::time::Duration;
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
     Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic,
-    TopicSpec, Wake,
+    QueueKey, ReadAnswer, ReadRequest, Recall, Result, RuntimeCounters, Stored, SubscriptionGroup,
+    TimedRecord, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -240,6 +241,36 @@ impl Backend for BridgeBackend {
             partition_number: partition.number,
             stored,
         })
+    }
+
+    async fn append_timed(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        timed: TimedRecord,
+        durability: Durability,
+    ) -> Result<Appended> {
+        self.find(topic, partition)?;
+        let stored = timers::store(&self.node, topic, partition, timed).await?;
+        let append_time_ms = clock::now_ms();
+        let outcome = match self.flush(durability) {
+            Flush::Now => self.wait_synced(&stored.partition, stored.offset + 1).await?,
+            Flush::Within(_) | Flush::Topic => Stored::Ok,
+        };
+        Ok(Appended {
+            base_offset: stored.offset,
+            append_time_ms,
+            partition_number: stored.partition.number,
+            stored: outcome,
+        })
+    }
+
+    async fn recall_timed(&self, topic: &Topic, recall: Recall<'_>) -> Result<bool> {
+        timers::recall(&self.node, topic, recall).await
+    }
+
+    fn has_locked_queues(&self, group: &str) -> bool {
+        self.node.coordinators.has_locked_queues(group)
     }
 
     async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {

@@ -14,6 +14,7 @@ pub mod values;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use duolog_bridge::translate::delay::DelayRules;
 use duolog_coordinator::group::config::{Assignor, MigrationPolicy};
 
 use self::args::{Profile, ServeArgs};
@@ -152,6 +153,10 @@ pub struct RocketmqConfig {
     pub channel_expired_timeout_ms: i64,
     /// Whether members hear of a change at once (code 40).
     pub notify_consumer_ids_changed: bool,
+    /// `messageDelayLevel`, `timerMaxDelaySec`, `timerWheelEnable`.
+    pub delays: DelayRules,
+    /// `recallMessageEnable`.
+    pub recall: bool,
 }
 
 /// Bounds of connections.
@@ -493,6 +498,25 @@ pub fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         max_transfer_count: values.parse("rocketmq.maxTransferCountOnMessageInMemory")?,
         channel_expired_timeout_ms: values.parse("rocketmq.channelExpiredTimeout")?,
         notify_consumer_ids_changed: values.parse("rocketmq.notifyConsumerIdsChangedEnable")?,
+        delays: delays(values)?,
+        recall: values.parse("rocketmq.recallMessageEnable")?,
+    })
+}
+
+fn delays(values: &Values) -> Result<DelayRules, ConfigError> {
+    let name = "rocketmq.messageDelayLevel";
+    let text = values.text(name).unwrap_or_default();
+    let levels_ms = DelayRules::levels_ms(text).map_err(|error| ConfigError::InvalidValue {
+        key: name,
+        value: text.to_owned(),
+        origin: "read at start".to_owned(),
+        reason: error.to_string(),
+    })?;
+    let max_delay_s: i64 = values.parse("rocketmq.timerMaxDelaySec")?;
+    Ok(DelayRules {
+        levels_ms,
+        max_delay_ms: max_delay_s.saturating_mul(1_000),
+        timers: values.parse("rocketmq.timerWheelEnable")?,
     })
 }
 

@@ -85,6 +85,10 @@ kinds! {
     OffsetReset = "offset.reset",
     /// Records left for a consumer.
     Deliver = "deliver",
+    /// A consumer sent a message back: where it lies, and of which group and how it goes on.
+    SendBack = "sendback",
+    /// A message was stored among a group's dead letters.
+    DeadLetterStore = "dlq.store",
     /// A message was stored until its time; offset and partition are those of the log of timers, the cause says where
     /// it goes and when.
     DelayStore = "delay.store",

@@ -62,6 +62,8 @@ points! {
     OffsetCommitBefore = "offset.commit.before",
     /// Records are about to leave for a consumer.
     DeliverBefore = "deliver.before",
+    /// A consumer sends a message back; nothing is decided yet.
+    SendBackReceived = "sendback.recv",
     /// A message whose time has come is about to be written to its topic; the offset is the one in the log of timers.
     /// What is dropped or fails is tried again.
     DelayFire = "delay.fire",

@@ -9,7 +9,7 @@ use duolog_tests::wait;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const POP_MESSAGE: i32 = 200_050;
-const CONSUMER_SEND_MSG_BACK: i32 = 36;
+const ACK_MESSAGE: i32 = 200_051;
 
 /// How many lines hold all of `words`.
 fn lines(log: &str, words: &[&str]) -> usize {
@@ -29,11 +29,11 @@ fn what_a_stock_client_hides_is_said_once() {
         assert_eq!(answer.remark(), " request type 200050 not supported");
     }
     let mut client = Connection::open(&node.broker(), LIMIT).expect("connected");
-    client.remoting(CONSUMER_SEND_MSG_BACK, &[("group", "g")], b"").expect("an answer");
+    client.remoting(ACK_MESSAGE, &[("consumerGroup", "g")], b"").expect("an answer");
     // The line is written before the answer.
     let log = node.log();
     assert_eq!(lines(&log, &["WARN", "POP_MESSAGE is not supported", "popping"]), 1, "{log}");
-    assert_eq!(lines(&log, &["WARN", "CONSUMER_SEND_MSG_BACK is not supported"]), 1, "{log}");
+    assert_eq!(lines(&log, &["WARN", "ACK_MESSAGE is not supported"]), 1, "{log}");
     assert_eq!(lines(&log, &["WARN"]), 2, "{log}");
 }
 

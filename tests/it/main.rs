@@ -7,6 +7,7 @@ mod compatibility;
 mod console;
 mod consumer_groups;
 mod crash;
+mod delays;
 mod differential;
 mod groups;
 mod kafka_schema;

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use duolog_log_core::record::{DecodedBatch, Record};
 
-use crate::translate::message::tag_hash;
+use crate::translate::message::{Door, tag_hash};
+use crate::translate::names;
 
 /// A decoded batch with what RocketMQ's readers need besides. The node keeps it in a bounded cache
 /// by partition and base offset.
@@ -45,6 +46,14 @@ impl SharedBatch {
     #[must_use]
     pub fn decoded(&self) -> &DecodedBatch {
         &self.decoded
+    }
+
+    /// Who may have written this batch into the topic of this stored name. What a coordinator
+    /// delivered is the bridge's whatever the topic, for no client may pass for one.
+    #[must_use]
+    pub fn door(&self, topic: &str) -> Door {
+        let is_delivered = self.decoded.header().producer_id.is_of_delivery();
+        if is_delivered || names::is_bridge_topic(topic) { Door::Bridge } else { Door::Both }
     }
 
     /// Bytes this batch keeps in memory, with its tags; what a cache counts.

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::translate::delay::DelayRules;
+
 /// The part of the configuration that RocketMQ clients can feel. Names in doc comments are
 /// RocketMQ's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,10 @@ pub struct NodeConfig {
     pub in_memory_bytes_max: u64,
     /// `notifyConsumerIdsChangedEnable`.
     pub notify_consumer_ids_changed: bool,
+    /// `messageDelayLevel`, `timerMaxDelaySec`, `timerWheelEnable`.
+    pub delays: DelayRules,
+    /// `recallMessageEnable`.
+    pub recall: bool,
 }
 
 /// What the node has done since it started.

@@ -13,10 +13,13 @@ use super::state::Log;
 use crate::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
     Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Result, RuntimeCounters, Stored, SubscriptionGroup, Topic,
-    TopicSpec, Wake,
+    QueueKey, ReadAnswer, ReadRequest, Recall, Result, RuntimeCounters, Stored, SubscriptionGroup,
+    TimedRecord, Topic, TopicSpec, Wake,
 };
 use crate::session::SessionId;
+
+/// The partition of all that waits.
+const TIMERS_NUMBER: u32 = 9;
 
 fn payloads(records: &NewRecords) -> Vec<(i64, Vec<u8>)> {
     records.as_slice().iter().map(|one| (one.timestamp_ms, one.payload.to_vec())).collect()
@@ -119,6 +122,40 @@ impl Backend for FakeBackend {
         };
         self.notify();
         Ok(appended)
+    }
+
+    async fn append_timed(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        timed: TimedRecord,
+        durability: Durability,
+    ) -> Result<Appended> {
+        let append_time_ms = self.now_ms();
+        let mut state = self.state.lock();
+        state.served(topic, partition)?;
+        state.appends.push(durability);
+        let stored = state.append_answer.take().unwrap_or(Ok(Stored::Ok))?;
+        let base_offset = state.timers.len() as i64;
+        state.timers.push(Some((topic.name.clone(), partition, timed)));
+        Ok(Appended { base_offset, append_time_ms, partition_number: TIMERS_NUMBER, stored })
+    }
+
+    async fn recall_timed(&self, topic: &Topic, recall: Recall<'_>) -> Result<bool> {
+        let mut state = self.state.lock();
+        let is_it = |waiting: &Option<(Arc<str>, i32, TimedRecord)>| {
+            waiting.as_ref().is_some_and(|(name, _, timed)| {
+                *name == topic.name
+                    && *timed.id == *recall.id
+                    && (recall.from_ms..recall.to_ms).contains(&timed.due_ms)
+            })
+        };
+        let found = state.timers.iter_mut().find(|waiting| is_it(waiting));
+        Ok(found.and_then(Option::take).is_some())
+    }
+
+    fn has_locked_queues(&self, group: &str) -> bool {
+        self.state.lock().locks.keys().any(|(of, _)| of == group)
     }
 
     async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {

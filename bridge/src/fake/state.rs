@@ -9,8 +9,8 @@ use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompres
 
 use crate::backend::{
     BackendError, Durability, GroupView, Member, PERM_READ, PERM_WRITE, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, Topic,
-    TopicSpec,
+    QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, TimedRecord,
+    Topic, TopicSpec,
 };
 use crate::session::SessionId;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) kv: BTreeMap<(String, String), String>,
     pub(super) closed: Vec<SessionId>,
     pub(super) appends: Vec<Durability>,
+    /// What waits for its time, where it goes; nothing once it was fired or recalled.
+    pub(super) timers: Vec<Option<(Arc<str>, i32, TimedRecord)>>,
     pub(super) append_answer: Option<Result<Stored>>,
     pub(super) gates: HashMap<GatePoint, Passage>,
     /// Topics that the name server does not know yet.

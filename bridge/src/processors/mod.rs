@@ -32,6 +32,7 @@ mod query_consumer_offset;
 mod query_message;
 mod queue_ends;
 mod queue_lock;
+mod recall_message;
 mod relay;
 mod reply;
 mod reply_message;
@@ -39,6 +40,7 @@ mod reset_offset;
 pub(crate) mod rules;
 mod runtime_info;
 mod search_offset;
+mod send_back;
 mod send_message;
 mod settings;
 mod stats_data;
@@ -177,6 +179,7 @@ table! {
         later 33 VIEW_MESSAGE_BY_ID => view_message::handle,
         later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
+        later 36 CONSUMER_SEND_MSG_BACK => send_back::handle,
         now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,
         later 41 LOCK_BATCH_MQ => queue_lock::lock,
         later 42 UNLOCK_BATCH_MQ => queue_lock::unlock,
@@ -216,6 +219,7 @@ table! {
         later 352 GET_SUBSCRIPTIONGROUP_CONFIG => subscription_group::get,
         later 353 UPDATE_AND_GET_GROUP_FORBIDDEN => group_forbidden::handle,
         later 361 LITE_PULL_MESSAGE => pull_message::handle,
+        later 370 RECALL_MESSAGE => recall_message::handle,
         now 400 QUERY_ASSIGNMENT => query_assignment::query,
         later 401 SET_MESSAGE_REQUEST_MODE => query_assignment::set_mode,
         later 907 GET_BROKER_HA_STATUS => ha_status::handle,

@@ -23,7 +23,6 @@ use crate::limits::{QUERY_BYTES_MAX, QUERY_MESSAGES_MAX, QUERY_MS_MAX};
 use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch, Writer};
-use crate::translate::names;
 use crate::translate::properties::{KEYS, Properties, UNIQ_KEY};
 
 /// Bytes and records that are read at a time.
@@ -117,13 +116,12 @@ impl Query<'_> {
         let Some(view) = backend.partition(topic, queue_id).await else { return Ok(()) };
         let begin = backend.search_append_time(topic, queue_id, self.begin_ms, Boundary::Lower);
         let Some(mut position) = if_there(begin.await)?.flatten() else { return Ok(()) };
-        let is_bridge_topic = names::is_bridge_topic(&topic.name);
         let mut place = Place {
             topic: name,
             queue_id,
             partition_number: view.number,
             store_host: backend.config().broker_address,
-            door: if is_bridge_topic { Door::Bridge } else { Door::Both },
+            door: Door::Both,
             append_time_ms: 0,
         };
         let last_append_ms = self.end_ms.saturating_add(APPEND_LATE_MS);
@@ -143,6 +141,7 @@ impl Query<'_> {
             let Some(read) = if_there(read.await)? else { return Ok(()) };
             for batch in &read.batches {
                 place.append_time_ms = batch.append_time_ms();
+                place.door = batch.door(&topic.name);
                 if place.append_time_ms > last_append_ms {
                     return Ok(());
                 }

@@ -1,13 +1,15 @@
 //! SEND_MESSAGE (10), SEND_MESSAGE_V2 (310) and SEND_BATCH_MESSAGE (320; also 310 with `m=true`).
 //! Stores one message, or all of a batch or none, and answers with ids and offset. A topic that is
 //! not there is made after the template that the request names.
-//! What is not built is refused and nothing stored: delays, timers, transactions.
+//! A message with a delay level or a time goes to the timers (`translate::delay`); its answer has the
+//! offset there, and a recall handle unless the delay was a level.
+//! What is not built is refused and nothing stored: transactions, delays in a batch.
 //! A request that waits for a reply is given the cluster's name, by which the client that answers
 //! finds the reply topic; the original gives it to every message.
 //! Unlike the original it looks at the topic's own permission, since Kafka's produce does too; it
 //! makes no topic for a send that it refuses; and an empty body or a malformed batch is refused in
 //! words.
-//! Leaves out: recall handles, static topics, inner batches.
+//! Leaves out: static topics, inner batches.
 //! Source: SendMessageProcessor, AbstractSendMessageProcessor, TopicConfigManager.
 
 mod topic;
@@ -23,13 +25,16 @@ use super::instruments::Spot;
 use super::rules::{self, DLQ_PREFIX, RETRY_PREFIX, SEE_FAQ};
 use super::{Call, Outcome, Refusal};
 use crate::backend::{
-    Appended, Backend, BackendError, Durability, NewRecords, NodeConfig, PERM_WRITE, Stored, Topic,
+    Appended, Backend, BackendError, Durability, NewRecords, NodeConfig, PERM_WRITE, Stored,
+    TimedRecord, Topic,
 };
 use crate::remoting::{SendForm, SendHeader};
 use crate::response_code::ResponseCode;
+use crate::translate::delay::{DELAY, Delay, DelayError};
 use crate::translate::properties::{CLUSTER, Properties, REPLY_TO_CLIENT, UNIQ_KEY, WAIT};
 use crate::translate::queue::{MessageId, PseudoAddress};
-use crate::translate::send::{self, SendContext, SendError};
+use crate::translate::recall::RecallHandle;
+use crate::translate::send::{self, Delaying, SendContext, SendError};
 pub(crate) use unique_key::UniqueKeys;
 
 const SEND_MESSAGE: i32 = 10;
@@ -68,24 +73,35 @@ pub(super) async fn store<B: Backend>(
     }
     let (shared, session) = (&call.shared, &call.session);
     shared.pass(GatePoint::ProduceReceived, session, None).await?;
-    let name = redirected(call, header).await?;
-    let known = shared.topic(&name);
-    let sent = Sent::new(call, header, config, known.as_deref())?;
+    let redirected = redirected(call, header).await?;
+    let header = &redirected.header;
+    let name = &redirected.topic;
+    let known = shared.topic(name);
+    let mut sent = Sent::new(call, header, config, known.as_deref())?;
     let (topic, queue_id) = match known {
-        Some(topic) => topic::known_for_send(shared, header, &name, topic, session.peer())?,
-        None => topic::new_for_send(shared, header, &name, session.peer()).await?,
+        Some(topic) => topic::known_for_send(shared, header, name, topic, session.peer())?,
+        None => topic::new_for_send(shared, header, name, session.peer()).await?,
     };
+    if sent.delay.is_some() && queue_id != header.queue_id {
+        // Which queue it is for stands in the message.
+        let header = SendHeader { queue_id, ..*header };
+        sent = Sent::new(call, &header, config, Some(&topic))?;
+    }
     if topic.perm & PERM_WRITE == 0 {
         return Err(no_permission(format!("the topic[{name}] sending message is forbidden")));
     }
     let spot = Spot { topic: &topic, queue_id, offset: None };
     shared.tell(EventKind::ProduceReceived, session, Some(spot), None);
-    let appended = call
-        .backend()
-        .append(&topic, queue_id, sent.records, sent.durability)
-        .await
-        .map_err(|error| append_refusal(error, config))?;
+    let handle = sent.recall_handle(header.topic, config);
+    let appended = match sent.timed() {
+        Some(timed) => call.backend().append_timed(&topic, queue_id, timed, sent.durability).await,
+        None => call.backend().append(&topic, queue_id, sent.records, sent.durability).await,
+    };
+    let appended = appended.map_err(|error| append_refusal(error, config))?;
     let spot = Spot { offset: Some(appended.base_offset), ..spot };
+    if header.is_dead_letter {
+        shared.tell(EventKind::DeadLetterStore, session, Some(spot), None);
+    }
     shared.pass(GatePoint::ProduceAckBefore, session, Some(spot)).await?;
     shared.tell(EventKind::ProduceAcknowledged, session, Some(spot), None);
     let ids = ids(config, &appended, sent.count)?;
@@ -99,20 +115,31 @@ pub(super) async fn store<B: Backend>(
         .with_field("queueOffset", appended.base_offset)
         .with_field("MSG_REGION", &*config.region_id)
         .with_field("TRACE_ON", trace_text(config));
-    Ok(match sent.unique_key {
+    let answer = match sent.unique_key {
         Some(key) => answer.with_field("transactionId", key),
+        None => answer,
+    };
+    Ok(match handle {
+        Some(handle) => answer.with_field("recallHandle", handle),
         None => answer,
     })
 }
 
-/// The topic to store into: a message that came back too often goes to the dead letters.
+/// A send as it is carried out.
+struct Redirected<'a> {
+    header: SendHeader<'a>,
+    /// RocketMQ's name of the topic to store into.
+    topic: Cow<'a, str>,
+}
+
+/// The topic to store into: a message that came back too often goes to the dead letters, and so does
+/// one that comes back from an ordered consumer, which has tried it often enough in its place.
 async fn redirected<'a, B: Backend>(
     call: &Call<B>,
     header: &SendHeader<'a>,
-) -> Result<Cow<'a, str>, Refusal> {
-    let Some(group) = header.topic.strip_prefix(RETRY_PREFIX) else {
-        return Ok(header.topic.into());
-    };
+) -> Result<Redirected<'a>, Refusal> {
+    let as_asked = Redirected { header: *header, topic: header.topic.into() };
+    let Some(group) = header.topic.strip_prefix(RETRY_PREFIX) else { return Ok(as_asked) };
     if header.batch {
         let topic = header.topic;
         return Err(illegal(format!("batch request does not support retry group {topic}")));
@@ -124,10 +151,13 @@ async fn redirected<'a, B: Backend>(
         ));
     };
     let times_max = header.max_reconsume_times.unwrap_or(group_config.retry_times_max);
-    if header.reconsume_times > times_max {
-        return Ok(format!("{DLQ_PREFIX}{group}").into());
+    let is_dead = header.reconsume_times > times_max || call.backend().has_locked_queues(group);
+    if !is_dead {
+        return Ok(as_asked);
     }
-    Ok(header.topic.into())
+    // Dead letters have one queue.
+    let header = SendHeader { queue_id: 0, is_dead_letter: true, ..*header };
+    Ok(Redirected { header, topic: format!("{DLQ_PREFIX}{group}").into() })
 }
 
 /// What a request has to store.
@@ -137,6 +167,8 @@ struct Sent<'a> {
     durability: Durability,
     /// Of the message or, if there is one, of the batch.
     unique_key: Option<Cow<'a, str>>,
+    /// Of a single message that is to be delivered later.
+    delay: Option<Delay>,
 }
 
 impl<'a> Sent<'a> {
@@ -150,13 +182,22 @@ impl<'a> Sent<'a> {
         if body.is_empty() {
             return Err(illegal("the message body is empty".into()));
         }
+        let now_ms = call.backend().now_ms();
+        let delay = delay_of(header, config, now_ms)?;
         let context = SendContext {
             key_source: topic.map(|topic| topic.key_source).unwrap_or_default(),
             tombstones: topic.map(|topic| topic.tombstones).unwrap_or_default(),
             timestamps: topic.map(|topic| topic.timestamps).unwrap_or_default(),
             body_bytes_max: config.message_bytes_max,
             born_host: call.session.peer(),
-            store_timestamp_ms: call.backend().now_ms(),
+            store_timestamp_ms: now_ms,
+            delaying: match delay {
+                Some(delay) => {
+                    Delaying::Later { delay, topic: header.topic, queue_id: header.queue_id }
+                }
+                None if header.batch => Delaying::Refused,
+                None => Delaying::Now,
+            },
         };
         let mut durability = Durability::Configured;
         let mut unique_key = None;
@@ -173,11 +214,11 @@ impl<'a> Sent<'a> {
         if header.batch {
             let records = send::batch(header, body, &context).map_err(send_refusal)?;
             let count = records.len();
-            return Ok(Self { records: NewRecords::Many(records), count, durability, unique_key });
+            let records = NewRecords::Many(records);
+            return Ok(Self { records, count, durability, unique_key, delay });
         }
         let mut properties = Cow::Borrowed(header.properties);
         if unique_key.is_none() {
-            let now_ms = context.store_timestamp_ms;
             let keys = &call.shared.unique_keys;
             let key = keys.next(config.broker_address, call.shared.started_ms, now_ms);
             properties = with_property(&properties, UNIQ_KEY, &key).into();
@@ -186,11 +227,57 @@ impl<'a> Sent<'a> {
         if wants_reply && !names_cluster {
             properties = with_property(&properties, CLUSTER, &config.cluster_name).into();
         }
+        if header.is_dead_letter {
+            let is_kept = |(name, _): &(&str, &str)| *name != DELAY;
+            let kept: String = Properties(&properties)
+                .iter()
+                .filter(is_kept)
+                .map(|(name, value)| format!("{name}\u{1}{value}\u{2}"))
+                .collect();
+            properties = Cow::Owned(with_property(&kept, DELAY, "-1"));
+        }
         let header = SendHeader { properties: &properties, ..*header };
         let record = send::single(&header, body, &context).map_err(send_refusal)?;
-        let records = NewRecords::One(record);
-        Ok(Self { records, count: 1, durability, unique_key })
+        Ok(Self { records: NewRecords::One(record), count: 1, durability, unique_key, delay })
     }
+
+    /// The record and its time, if it has one.
+    fn timed(&self) -> Option<TimedRecord> {
+        let (Some(delay), NewRecords::One(record)) = (self.delay, &self.records) else {
+            return None;
+        };
+        let id = self.unique_key.as_deref().unwrap_or_default().into();
+        Some(TimedRecord { due_ms: delay.due_ms, id, record: record.clone() })
+    }
+
+    /// What the producer may recall the message with. Source: attachRecallHandle.
+    fn recall_handle(&self, topic: &str, config: &NodeConfig) -> Option<String> {
+        let time_ms = self.delay.and_then(Delay::recall_ms)?;
+        if topic.starts_with(RETRY_PREFIX) {
+            return None;
+        }
+        let broker_name = &config.broker_name;
+        let id = self.unique_key.as_deref()?;
+        Some(RecallHandle { topic, broker_name, time_ms, id }.encode())
+    }
+}
+
+/// When a send is to be delivered; `None`: now. Batches and dead letters wait for nothing.
+fn delay_of(
+    header: &SendHeader<'_>,
+    config: &NodeConfig,
+    now_ms: i64,
+) -> Result<Option<Delay>, Refusal> {
+    if header.batch || header.is_dead_letter {
+        return Ok(None);
+    }
+    Delay::of(Properties(header.properties), now_ms, &config.delays).map_err(|error| {
+        let code = match &error {
+            DelayError::Illegal(_) => ResponseCode::MESSAGE_ILLEGAL,
+            DelayError::Disabled | DelayError::Level(_) => ResponseCode::SYSTEM_ERROR,
+        };
+        Refusal::new(code, error.to_string())
+    })
 }
 
 /// A property string with one more.

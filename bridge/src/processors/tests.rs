@@ -47,7 +47,6 @@ const DIFFERENCES: &[(&str, Difference)] = &[
     ("batch, length zero", Instead(13, "message 0 of the batch:")),
     ("batch, negative length", Instead(13, "message 0 of the batch:")),
     ("send, bad compressed body", Instead(13, "the message body is no zlib data:")),
-    ("send, not delayed yet", Instead(13, "a delayed message (DELAY) is not supported yet")),
     ("send, topic without write", Instead(16, "the topic[made] sending message is forbidden")),
     ("create topic, no order", Instead(0, "")),
     ("create topic, 0 queues", Instead(29, "readQueueNums[0] and writeQueueNums[0] must be")),

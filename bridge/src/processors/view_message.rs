@@ -3,8 +3,12 @@
 //! found: deleted, a marker, aborted, above the last stable offset.
 //! Source: QueryMessageProcessor.viewMessageById.
 
+use std::sync::Arc;
+
+use duolog_log_core::record::Record;
+
 use super::{Call, Refusal};
-use crate::backend::{Backend, BackendError, ReadRequest, Topic};
+use crate::backend::{Backend, BackendError, ReadRequest, SharedBatch, Topic};
 use crate::dispatch::Answer;
 use crate::processors::topics;
 use crate::remoting::SegmentedOut;
@@ -24,43 +28,74 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     }
 }
 
-pub(super) async fn message_at<B: Backend>(
-    call: &Call<B>,
-    physical: i64,
-) -> Result<Option<SegmentedOut>, Refusal> {
+/// A record where it was stored.
+pub(super) struct Found {
+    pub(super) topic: Arc<Topic>,
+    /// RocketMQ's name of it.
+    pub(super) name: String,
+    pub(super) queue_id: i32,
+    /// The queue's cluster-wide number.
+    pub(super) number: u32,
+    pub(super) offset: i64,
+    batch: Arc<SharedBatch>,
+}
+
+impl Found {
+    /// The record; `None` if readers see none at the offset.
+    pub(super) fn record(&self) -> Option<Record<'_>> {
+        self.batch.decoded().record_at(self.offset)
+    }
+
+    /// Who may have written it.
+    pub(super) fn door(&self) -> Door {
+        self.batch.door(&self.topic.name)
+    }
+}
+
+/// The batch that holds what has this physical offset, if readers may see it.
+pub(super) async fn find<B: Backend>(backend: &B, physical: i64) -> Result<Option<Found>, Refusal> {
     let Some(address) = PseudoAddress::from_physical(physical) else { return Ok(None) };
-    let number = address.partition_number();
-    let Some((topic, queue_id)) = call.backend().partition_by_number(number) else {
-        return Ok(None);
-    };
+    let (number, offset) = (address.partition_number(), address.offset());
+    let Some((topic, queue_id)) = backend.partition_by_number(number) else { return Ok(None) };
     let Some(name) = shown_name(&topic) else { return Ok(None) };
+    let (bytes_max, records_max) = (1, 1);
     let request = ReadRequest {
         topic: &topic,
         partition: queue_id,
-        offset: address.offset(),
-        bytes_max: 1,
-        records_max: 1,
+        offset,
+        bytes_max,
+        records_max,
         tags: None,
     };
-    let read = match call.backend().read(request).await {
+    let mut read = match backend.read(request).await {
         Ok(read) => read,
         Err(BackendError::OffsetOutOfRange { .. } | BackendError::UnknownTopic { .. }) => {
             return Ok(None);
         }
         Err(error) => return Err(error.into()),
     };
-    let Some(batch) = read.batches.first() else { return Ok(None) };
-    let Some(record) = batch.decoded().record_at(address.offset()) else { return Ok(None) };
-    let is_bridge_topic = names::is_bridge_topic(&topic.name);
+    if read.batches.is_empty() {
+        return Ok(None);
+    }
+    let batch = read.batches.swap_remove(0);
+    Ok(Some(Found { topic, name, queue_id, number, offset, batch }))
+}
+
+pub(super) async fn message_at<B: Backend>(
+    call: &Call<B>,
+    physical: i64,
+) -> Result<Option<SegmentedOut>, Refusal> {
+    let Some(found) = find(call.backend(), physical).await? else { return Ok(None) };
+    let Some(record) = found.record() else { return Ok(None) };
     let place = Place {
-        topic: &name,
-        queue_id,
-        partition_number: number,
+        topic: &found.name,
+        queue_id: found.queue_id,
+        partition_number: found.number,
         store_host: call.backend().config().broker_address,
-        door: if is_bridge_topic { Door::Bridge } else { Door::Both },
-        append_time_ms: batch.append_time_ms(),
+        door: found.door(),
+        append_time_ms: found.batch.append_time_ms(),
     };
-    let region = Some(batch.decoded().region());
+    let region = Some(found.batch.decoded().region());
     let mut out = SegmentedOut::default();
     message::encode(&record, &place, region, &mut Scratch::default(), &mut out)
         .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;

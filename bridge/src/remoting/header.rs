@@ -88,6 +88,8 @@ const SEND_WORDS: [&str; 14] = [
 pub struct SendHeader<'a> {
     /// The producer's group.
     pub producer_group: &'a str,
+    /// Not on the wire: it was sent back too often.
+    pub is_dead_letter: bool,
     /// RocketMQ's name of the topic.
     pub topic: &'a str,
     /// The topic whose configuration a new one takes over, mostly TBW102.
@@ -130,6 +132,7 @@ impl<'a> SendHeader<'a> {
         };
         Ok(Self {
             producer_group: slots.required(0)?,
+            is_dead_letter: false,
             topic: slots.required(1)?,
             default_topic: slots.required(2)?,
             default_topic_queue_nums: slots.required(3)?,

@@ -170,8 +170,8 @@ pub const ROWS: &[Row] = &[
         "system properties that drive clients (DELAY, TIMER_*, POP_CK, RETRY_TOPIC, TRAN_MSG and \
          others)",
         "headers of the same names",
-        "DELAY, TIMER_* and TRAN_MSG are refused (13) until their features are there",
-        "shown only in topics that no Kafka producer can write to",
+        "DELAY and TIMER_* delay the message; TRAN_MSG is refused (13) until transactions are there",
+        "shown only in topics that no Kafka producer can write to, and of what the broker delivered after a delay",
         "a Kafka header of such a name is not shown: it must not drive a RocketMQ client",
     ),
     message(
@@ -384,7 +384,11 @@ pub const ROWS: &[Row] = &[
         "__consumer_offsets",
         "kafka-dump-log --offsets-decoder shows it",
     ),
-    file("config/delayOffset.json", "", "delays are not there yet"),
+    file(
+        "SCHEDULE_TOPIC_XXXX, config/delayOffset.json, timerwheel, timerlog",
+        "rmq_sys_timer",
+        "levels and times wait in one log; what waits is known from it alone",
+    ),
     file(
         "abort (unclean stop)",
         ".kafka_cleanshutdown (clean stop)",

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use duolog_log_core::record::{Header, NewRecord as LogRecord};
 
+use super::delay::{DELAY, Delay};
 use super::origin::{ORIGIN_HEADER, Origin};
 use super::properties::{KEYS, NameKind, Properties, SHARDING_KEY, TOMBSTONE, name_kind};
 use crate::backend::NewRecord;
@@ -81,9 +82,46 @@ impl TimestampBounds {
     }
 }
 
+/// What becomes of the properties that delay a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delaying<'a> {
+    /// Nobody has judged them: they are refused.
+    Refused,
+    /// They ask for nothing, or for what is past.
+    Now,
+    /// The message is stored until its time.
+    Later {
+        /// Until when.
+        delay: Delay,
+        /// RocketMQ's name of its topic.
+        topic: &'a str,
+        /// Its queue.
+        queue_id: i32,
+    },
+}
+
+impl Delaying<'_> {
+    /// Whether a property is stored.
+    ///
+    /// Errors: [`SendError::NotBuilt`] for what asks for a feature that is not there.
+    fn admits(self, name: &str, value: &str) -> Result<bool, SendError> {
+        if self != Self::Refused && name != TIMER_DEL_UNIQKEY {
+            if let Self::Later { delay, .. } = self
+                && !delay.keeps(name)
+            {
+                return Ok(false);
+            }
+            if name == DELAY || name.starts_with("TIMER_") {
+                return Ok(true);
+            }
+        }
+        refuse(name, value).map(|()| true)
+    }
+}
+
 /// What a translation needs besides the request.
 #[derive(Clone, Copy, Debug)]
-pub struct SendContext {
+pub struct SendContext<'a> {
     /// Of the topic.
     pub key_source: KeySource,
     /// Of the topic.
@@ -96,6 +134,8 @@ pub struct SendContext {
     pub born_host: SocketAddr,
     /// Now, milliseconds since 1970.
     pub store_timestamp_ms: i64,
+    /// Of a single send.
+    pub delaying: Delaying<'a>,
 }
 
 /// Why a send stores nothing. All are answered with code 13, MESSAGE_ILLEGAL, and this text.
@@ -162,7 +202,7 @@ pub enum SendError {
 pub fn single(
     header: &SendHeader<'_>,
     body: &[u8],
-    context: &SendContext,
+    context: &SendContext<'_>,
 ) -> Result<NewRecord, SendError> {
     refuse_transactional(header.sys_flag)?;
     check_size(header.properties, body, context)?;
@@ -180,7 +220,7 @@ pub fn single(
 pub fn batch(
     header: &SendHeader<'_>,
     body: &[u8],
-    context: &SendContext,
+    context: &SendContext<'_>,
 ) -> Result<Vec<NewRecord>, SendError> {
     if header.sys_flag & sys_flag::COMPRESSED != 0 {
         return Err(SendError::BatchCompressed(header.sys_flag));
@@ -207,7 +247,7 @@ pub fn batch(
     if records.is_empty() { Err(SendError::BatchEmpty) } else { Ok(records) }
 }
 
-fn check_size(properties: &str, body: &[u8], context: &SendContext) -> Result<(), SendError> {
+fn check_size(properties: &str, body: &[u8], context: &SendContext<'_>) -> Result<(), SendError> {
     let body_bytes_max = context.body_bytes_max;
     if properties.len() > PROPERTIES_BYTES_MAX || body.len() > body_bytes_max {
         return Err(SendError::Size { body_bytes_max });
@@ -220,17 +260,23 @@ fn record(
     flag: i32,
     properties: &str,
     body: &[u8],
-    context: &SendContext,
+    context: &SendContext<'_>,
 ) -> Result<NewRecord, SendError> {
     let (born_ms, stored_ms) = (header.born_timestamp_ms, context.store_timestamp_ms);
     let is_admitted = context.timestamps.admit(born_ms, stored_ms);
+    let is_later = matches!(context.delaying, Delaying::Later { .. });
+    let added: Vec<(&str, String)> = match context.delaying {
+        Delaying::Later { delay, topic, queue_id } => delay.added(topic, queue_id).into(),
+        Delaying::Refused | Delaying::Now => Vec::new(),
+    };
     let origin = Origin {
         flag,
         sys_flag: header.sys_flag,
         born_host: context.born_host,
         store_timestamp_ms: context.store_timestamp_ms,
         reconsume_times: header.reconsume_times,
-        born_timestamp_ms: (!is_admitted).then_some(born_ms),
+        // What is delivered later has another timestamp then.
+        born_timestamp_ms: (!is_admitted || is_later).then_some(born_ms),
     }
     .encode();
     let key_name = match context.key_source {
@@ -251,7 +297,11 @@ fn record(
             }
             NameKind::Open if name == key_name => key = Some(value.as_bytes()),
             NameKind::Open | NameKind::Mark => {}
-            NameKind::Reserved | NameKind::Driving => refuse(name, value)?,
+            NameKind::Reserved | NameKind::Driving => {
+                if !context.delaying.admits(name, value)? {
+                    continue;
+                }
+            }
         }
         headers.push(Header { key: name.as_bytes(), value: Some(value.as_bytes()) });
     }
@@ -261,6 +311,10 @@ fn record(
     if key.is_none() && context.tombstones == Tombstones::Allowed {
         return Err(SendError::WithoutKey);
     }
+    for (name, value) in &added {
+        headers.push(Header { key: name.as_bytes(), value: Some(value.as_bytes()) });
+    }
+    // The last one: `origin::with_store_timestamp` looks for it there.
     headers.push(Header { key: ORIGIN_HEADER.as_bytes(), value: Some(origin.as_slice()) });
     let record = LogRecord {
         timestamp: if is_admitted { born_ms } else { stored_ms },
@@ -280,11 +334,14 @@ fn refuse_transactional(flags: i32) -> Result<(), SendError> {
     Err(SendError::NotBuilt(format!("a transactional message (sysFlag {flags})")))
 }
 
+/// A send that takes another one back; clients recall by a request of its own.
+const TIMER_DEL_UNIQKEY: &str = "TIMER_DEL_UNIQKEY";
+
 /// Refuses a property that asks for a feature that is not there, rather than to store the message
 /// as if it had not asked.
 fn refuse(name: &str, value: &str) -> Result<(), SendError> {
     let what = match name {
-        "DELAY" if value.trim() != "0" => "a delayed message",
+        DELAY if value.trim() != "0" => "a delayed message",
         "TRAN_MSG" if value.eq_ignore_ascii_case("true") => "a transactional message",
         "__LITE_TOPIC" | "INNER_MULTI_DISPATCH" => "a light message",
         "_SYS_MSG_PRIORITY_" => "a message with a priority",

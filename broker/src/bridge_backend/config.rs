@@ -129,5 +129,7 @@ fn of(config: &RocketmqConfig, broker_address: SocketAddr) -> NodeConfig {
         transfer_records_max: size(config.max_transfer_count),
         in_memory_bytes_max: crate::system::memory_bytes() / 100 * ratio,
         notify_consumer_ids_changed: config.notify_consumer_ids_changed,
+        delays: config.delays.clone(),
+        recall: config.recall,
     }
 }

@@ -1,6 +1,7 @@
 //! What RocketMQ clients see of a whole node.
 
 mod administration;
+mod delays;
 mod filter;
 mod stable;
 mod topics;

@@ -77,6 +77,14 @@ impl Coordinators {
         }
     }
 
+    /// Whether a client of the group holds the lock of any queue.
+    pub fn has_locked_queues(&self, group: &str) -> bool {
+        let shard = self.groups.shard(group).ok();
+        let now = super::env::now();
+        shard.and_then(|shard| shard.read(|groups| groups.has_locked_queues(group, now)))
+            == Some(true)
+    }
+
     /// How many groups there are of each type and state, as far as the logs were read.
     pub fn census(&self) -> BTreeMap<(&'static str, &'static str), usize> {
         let mut counts = BTreeMap::new();

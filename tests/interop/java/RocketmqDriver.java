@@ -23,6 +23,7 @@ import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
@@ -71,6 +72,7 @@ final class RocketmqDriver {
       case "producer": producer(args); break;
       case "send": send(args); break;
       case "flush": flush(args.need("id")); break;
+      case "recall": recall(args); break;
       case "close": producers.remove(args.need("id")).shutdown(); break;
       case "await": await(args); break;
       case "read": read(args); break;
@@ -125,7 +127,8 @@ final class RocketmqDriver {
 
   /**
    * send id= topic= [queue=] [mode=sync|async|oneway|batch] body=hex [tags=] [keys=hex] [flag=]
-   * [p=hexname:hex]...
+   * [p=hexname:hex]... [reserved=hexname:hex]...: the client's own properties, such as DELAY, are
+   * reserved.
    */
   private void send(Wire.Args args) {
     String id = args.need("id");
@@ -182,6 +185,10 @@ final class RocketmqDriver {
       String[] parts = pair.split(":", -1);
       message.putUserProperty(Wire.text(parts[0]), Wire.text(parts[1]));
     }
+    for (String pair : args.all("reserved")) {
+      String[] parts = pair.split(":", -1);
+      MessageAccessor.putProperty(message, Wire.text(parts[0]), Wire.text(parts[1]));
+    }
     return message;
   }
 
@@ -229,12 +236,28 @@ final class RocketmqDriver {
         SendResult at = sent.get();
         line.put("partition", at.getMessageQueue().getQueueId()).put("offset", at.getQueueOffset())
             .put("status", at.getSendStatus()).put("msgId", at.getMsgId())
-            .put("offsetMsgId", at.getOffsetMsgId());
+            .put("offsetMsgId", at.getOffsetMsgId()).put("recallHandle", recallHandle(at));
       } catch (java.util.concurrent.ExecutionException e) {
         line.put("failed", e.getCause().toString());
       }
       Wire.print(line);
     }
+  }
+
+  /** What clients from 5.4 on are given to take a message back with. */
+  private static String recallHandle(SendResult sent) {
+    try {
+      return (String) SendResult.class.getMethod("getRecallHandle").invoke(sent);
+    } catch (ReflectiveOperationException e) {
+      return null;
+    }
+  }
+
+  /** recall id= topic= handle=: the id that the broker answers. */
+  private void recall(Wire.Args args) throws Exception {
+    Object id = DefaultMQProducer.class.getMethod("recallMessage", String.class, String.class)
+        .invoke(producers.get(args.need("id")), args.need("topic"), args.need("handle"));
+    Wire.print(new Wire.Json().put("id", id));
   }
 
   /**
@@ -322,7 +345,9 @@ final class RocketmqDriver {
 
   /**
    * join name= group= topic= [tags=*|sql=HEX] [strategy=AVG|CIRCLE] [from=FIRST|LAST] [trace=true]
-   * [reply=PRODUCER]: messages come as events; each is answered with its own body if so wished.
+   * [reply=PRODUCER] [fail=] [max=]: messages come as events; each is answered with its own body if so
+   * wished. The listener fails with messages that came back less than fail= times; max= is the
+   * client's maxReconsumeTimes.
    */
   private void join(Wire.Args args) throws Exception {
     String name = args.need("name");
@@ -339,6 +364,8 @@ final class RocketmqDriver {
     consumer.setHeartbeatBrokerInterval(args.number("heartbeat", 1_000));
     consumer.setPollNameServerInterval(args.number("route", 1_000));
     consumer.setPersistConsumerOffsetInterval(args.number("persist", 500));
+    consumer.setMaxReconsumeTimes(args.number("max", -1));
+    int fail = args.number("fail", 0);
     String sql = args.or("sql", "");
     if (sql.isEmpty()) {
       consumer.subscribe(args.need("topic"), args.or("tags", "*"));
@@ -355,7 +382,8 @@ final class RocketmqDriver {
             reply(replier, message);
           }
         }
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        return found.stream().anyMatch(message -> message.getReconsumeTimes() < fail)
+            ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
       }
     });
     consumer.start();

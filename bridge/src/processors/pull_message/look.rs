@@ -16,7 +16,6 @@ use crate::processors::filter::Filter;
 use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch, ViewError};
-use crate::translate::names;
 
 /// Messages for the answer, one after the other.
 #[derive(Debug, Default)]
@@ -208,6 +207,7 @@ struct Page<'a> {
     count_max: usize,
     bytes_max: usize,
     topic_id: TopicId,
+    stored_name: &'a str,
     unseeable: &'a Unseeable,
 }
 
@@ -215,11 +215,10 @@ impl<'a> Page<'a> {
     fn new<B: Backend>(
         shared: &'a Shared<B>,
         pull: &'a Pull,
-        target: &Target,
+        target: &'a Target,
         view: PartitionView,
     ) -> Self {
         let config = shared.backend.config();
-        let is_bridge_topic = names::is_bridge_topic(&target.topic.name);
         Self {
             found: Found::default(),
             scratch: Scratch::default(),
@@ -228,12 +227,13 @@ impl<'a> Page<'a> {
                 queue_id: pull.queue_id,
                 partition_number: view.number,
                 store_host: config.broker_address,
-                door: if is_bridge_topic { Door::Bridge } else { Door::Both },
+                door: Door::Both,
                 append_time_ms: 0,
             },
             count_max: pull.messages_max.min(config.transfer_records_max),
             bytes_max: config.transfer_bytes_max,
             topic_id: target.topic.id,
+            stored_name: &target.topic.name,
             unseeable: &shared.unseeable,
         }
     }
@@ -257,6 +257,7 @@ impl<'a> Page<'a> {
         filter: &Filter,
     ) -> Result<Option<i64>, Refusal> {
         self.place.append_time_ms = batch.append_time_ms();
+        self.place.door = batch.door(self.stored_name);
         match filter {
             Filter::All => {
                 for record in batch.decoded().iter_from(from) {

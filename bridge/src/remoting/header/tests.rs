@@ -59,6 +59,7 @@ fn sends_of_java_clients_are_read() {
             // 4.9 leaves the last separator out (case B83), 5.x sends the broker's name.
             let expected = SendHeader {
                 producer_group: "group-p",
+                is_dead_letter: false,
                 topic: "orders",
                 default_topic: "TBW102",
                 default_topic_queue_nums: 4,

@@ -5,7 +5,7 @@ use duolog_log_core::record::NewRecord as LogRecord;
 use super::*;
 use crate::remoting::{SendHeader, message::BatchMessage};
 use crate::translate::properties::{Properties, java_hash};
-use crate::translate::send::{self, KeySource, SendContext, TimestampBounds, Tombstones};
+use crate::translate::send::{self, Delaying, KeySource, SendContext, TimestampBounds, Tombstones};
 use crate::translate::testing::{batch_of_encoded, batch_of_one};
 
 mod bounds;
@@ -98,6 +98,7 @@ fn a_kafka_record_is_a_message() {
 fn sent(properties: &str, body: &[u8], sys_flag: i32) -> crate::backend::NewRecord {
     let header = SendHeader {
         producer_group: "g",
+        is_dead_letter: false,
         topic: "orders",
         default_topic: "TBW102",
         default_topic_queue_nums: 4,
@@ -122,6 +123,7 @@ fn sent(properties: &str, body: &[u8], sys_flag: i32) -> crate::backend::NewReco
         born_host: "10.1.2.3:54321".parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,
         timestamps: TimestampBounds::default(),
+        delaying: Delaying::Refused,
     };
     send::single(&header, body, &context).unwrap()
 }

@@ -11,7 +11,7 @@ use crate::translate::testing::batch_of_encoded;
 
 const LIMIT: usize = 4 * 1024 * 1024;
 
-fn context() -> SendContext {
+fn context() -> SendContext<'static> {
     SendContext {
         key_source: KeySource::Keys,
         tombstones: Tombstones::Refused,
@@ -19,12 +19,14 @@ fn context() -> SendContext {
         born_host: "10.1.2.3:54321".parse().unwrap(),
         store_timestamp_ms: 1_700_000_000_456,
         timestamps: TimestampBounds::default(),
+        delaying: Delaying::Refused,
     }
 }
 
 fn header(properties: &str) -> SendHeader<'_> {
     SendHeader {
         producer_group: "g",
+        is_dead_letter: false,
         topic: "orders",
         default_topic: "TBW102",
         default_topic_queue_nums: 4,

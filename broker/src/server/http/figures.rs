@@ -67,6 +67,13 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
     for ((group_type, state), count) in node.coordinators.census() {
         writeln!(out, "duolog_groups{{type=\"{group_type}\",state=\"{state}\"}} {count}")?;
     }
+    for (name, help, count) in [
+        ("duolog_timers_waiting", "Messages that wait.", node.timers.waiting_count()),
+        ("duolog_timers_on_their_way", "Due messages.", node.timers.on_their_way_count()),
+    ] {
+        header(out, name, help, "gauge")?;
+        writeln!(out, "{name} {count}")?;
+    }
     let (offset, lag) = ("duolog_group_offset", "duolog_group_lag");
     header(out, offset, "Committed position.", "gauge")?;
     for position in &groups {

@@ -92,6 +92,12 @@ impl QueueLocks {
         locked
     }
 
+    /// Whether any queue of the group is held.
+    pub(in crate::group) fn are_held(&self, group: &str, now: Now) -> bool {
+        let held = self.groups.get(group);
+        held.is_some_and(|queues| queues.values().any(|lease| !lease.has_lapsed(now)))
+    }
+
     /// Frees those of the queues that the client holds.
     pub(in crate::group) fn unlock(&mut self, request: &LockQueues, events: &Events, now: Now) {
         let LockQueues { group, client, queues } = request;

@@ -53,6 +53,12 @@ impl GroupShard {
         )
     }
 
+    /// Whether a client of the RocketMQ group holds the lock of any queue.
+    #[must_use]
+    pub fn has_locked_queues(&self, group: &str, now: Now) -> bool {
+        self.locks.are_held(group, now)
+    }
+
     /// How many groups there are of each type and state, as [`Self::list`] tells them.
     #[must_use]
     pub fn census(&self) -> BTreeMap<(&'static str, &'static str), usize> {
