@@ -1,30 +1,74 @@
 use super::*;
+use crate::kafka::codec::messages::create_topics_request::CreatableTopic;
+use crate::kafka::codec::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use crate::kafka::codec::messages::{
+    CreateTopicsRequest, CreateTopicsResponse, OffsetCommitRequest, OffsetCommitResponse,
+};
 use crate::testing::Bench;
 
+const PARTITIONS: i32 = 1000;
+
+/// A group with a position on each of [`PARTITIONS`].
+fn commit(bench: &Bench) {
+    let topic = CreatableTopic {
+        name: "t".into(),
+        num_partitions: PARTITIONS,
+        replication_factor: 1,
+        ..CreatableTopic::default()
+    };
+    let request =
+        CreateTopicsRequest { topics: vec![topic], timeout_ms: 1000, ..Default::default() };
+    let created: CreateTopicsResponse = bench.call(5, &request);
+    assert_eq!(created.topics[0].error_code, 0);
+    bench.run(bench.node.open_coordinators()).expect("coordinators");
+    let position = |partition_index| OffsetCommitRequestPartition {
+        partition_index,
+        committed_offset: 1,
+        ..OffsetCommitRequestPartition::default()
+    };
+    let topic = OffsetCommitRequestTopic {
+        name: "t".into(),
+        partitions: (0..PARTITIONS).map(position).collect(),
+        ..OffsetCommitRequestTopic::default()
+    };
+    let request = OffsetCommitRequest {
+        group_id: "g".into(),
+        topics: vec![topic],
+        ..OffsetCommitRequest::default()
+    };
+    bench.until("the positions are committed", |bench| {
+        let answer: OffsetCommitResponse = bench.call(9, &request);
+        answer.topics[0].partitions.iter().all(|it| it.error_code == 0).then_some(())
+    });
+}
+
+/// A group that is named often is answered as often, with all that it has.
 #[test]
 fn the_positions_of_one_request_are_bounded() {
     let bench = Bench::new();
-    let of = |group: String| OffsetFetchRequestGroup {
-        group_id: group.into(),
-        topics: Some(vec![OffsetFetchRequestTopics {
-            name: "t".into(),
-            partition_indexes: (0..100_000).collect(),
-            ..OffsetFetchRequestTopics::default()
-        }]),
+    commit(&bench);
+    let of = |_| OffsetFetchRequestGroup {
+        group_id: "g".into(),
+        topics: None,
         ..OffsetFetchRequestGroup::default()
     };
+    // One more for the topic of each.
+    let served = FETCHED_POSITIONS_MAX.div_ceil(PARTITIONS as usize + 1);
     let request = OffsetFetchRequest {
-        groups: (0..12).map(|number| of(format!("g{number}"))).collect(),
+        groups: (0..served + 3).map(of).collect(),
         ..OffsetFetchRequest::default()
     };
-    bench.run(bench.node.open_coordinators()).expect("coordinators");
-    let answer = bench.until("every coordinator has loaded", |bench| {
-        let answer: OffsetFetchResponse = bench.call(9, &request);
-        let settled = |code: i16| [0, ErrorCode::PolicyViolation.code()].contains(&code);
-        answer.groups.iter().all(|group| settled(group.error_code)).then_some(answer)
-    });
-    let refused = |group: &OffsetFetchResponseGroup| group.error_code != 0;
-    let refused: Vec<_> = answer.groups.iter().map(refused).collect();
-    assert_eq!(refused, [vec![false; 10], vec![true; 2]].concat());
-    assert_eq!(answer.groups[9].topics[0].partitions.len(), 100_000);
+    let answer: OffsetFetchResponse = bench.call(9, &request);
+    assert_eq!(answer.groups.len(), served + 3);
+    for (number, group) in answer.groups.iter().enumerate() {
+        let positions: usize = group.topics.iter().map(|topic| topic.partitions.len()).sum();
+        let expected = if number < served {
+            (ErrorCode::None.code(), PARTITIONS as usize)
+        } else {
+            (ErrorCode::PolicyViolation.code(), 0)
+        };
+        assert_eq!((group.error_code, positions), expected, "group {number}");
+    }
 }
