@@ -12,6 +12,7 @@
 mod batch;
 mod error;
 mod group;
+mod half;
 mod node;
 mod topic;
 
@@ -21,6 +22,7 @@ pub use group::{
     ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, GroupChange, GroupView, Member,
     MessageModel, QueueKey, Subscription, SubscriptionGroup,
 };
+pub use half::{HalfEnding, HalfView, NewHalf};
 pub use node::{NodeConfig, RuntimeCounters};
 pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 
@@ -299,6 +301,33 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Whether a client of a group holds the lock of any queue.
     fn has_locked_queues(&self, group: &str) -> bool;
+
+    /// Stores a half message where nobody sees it; the answer tells offset and partition there.
+    /// Errors: as [`Self::append`]; `LimitReached`: too many are open.
+    fn store_half(
+        &self,
+        half: NewHalf,
+        durability: Durability,
+    ) -> impl Future<Output = Result<Appended>> + Send;
+
+    /// The half message at an offset of the partition with this cluster-wide number, open or not;
+    /// `None` if there is none, or no more.
+    /// Errors: `NotWritable`: it cannot be looked up just now.
+    fn half(
+        &self,
+        partition_number: u32,
+        offset: i64,
+    ) -> impl Future<Output = Result<Option<HalfView>>> + Send;
+
+    /// Decides how a half message ends, at the word of `client`; resolves once that is stored, and
+    /// tells whether it was this call that decided. A committed message then comes to its queue once.
+    /// Errors: `NotWritable`, `NotEnoughReplicas`.
+    fn end_half(
+        &self,
+        half: &HalfView,
+        ending: HalfEnding,
+        client: Arc<str>,
+    ) -> impl Future<Output = Result<bool>> + Send;
 
     /// A partition's published offsets; `None` if this node does not serve it. Waits only for a log
     /// that was not opened since the node started.

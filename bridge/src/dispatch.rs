@@ -173,6 +173,12 @@ impl<B: Backend> Dispatcher<B> {
         }
     }
 
+    /// The node that is served.
+    #[must_use]
+    pub fn backend(&self) -> &B {
+        &self.shared.backend
+    }
+
     /// All connections; through it the node sends notices.
     #[must_use]
     pub fn sessions(&self) -> &Sessions {

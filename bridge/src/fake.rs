@@ -17,9 +17,9 @@ use tokio::sync::watch;
 pub(crate) use self::client::Client;
 use self::state::State;
 use crate::backend::{
-    Backend, ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Durability,
-    MessageModel, NodeConfig, PERM_READ, PERM_WRITE, Passage, Result, Stored, Subscription,
-    TimedRecord, Topic,
+    Backend, ClientFacts, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat, Durability, HalfEnding,
+    MessageModel, NewHalf, NewRecord as StoredRecord, NodeConfig, PERM_READ, PERM_WRITE, Passage,
+    Result, Stored, Subscription, TimedRecord, Topic,
 };
 use crate::session::SessionId;
 use crate::translate::delay::DelayRules;
@@ -232,6 +232,21 @@ impl FakeBackend {
     /// Sessions whose close was told.
     pub(crate) fn closed_sessions(&self) -> Vec<SessionId> {
         self.state.lock().closed.clone()
+    }
+
+    /// The half messages, and how each was ended.
+    pub(crate) fn halves(&self) -> Vec<(NewHalf, Option<HalfEnding>)> {
+        self.state.lock().halves.clone()
+    }
+
+    /// At whose word half messages were ended, each time.
+    pub(crate) fn enders(&self) -> Vec<String> {
+        self.state.lock().enders.clone()
+    }
+
+    /// Appends records as the node itself does.
+    pub(crate) fn append(&self, topic: &str, partition: i32, record: &StoredRecord) -> i64 {
+        self.write(topic, partition, vec![(record.timestamp_ms, record.payload.to_vec())])
     }
 
     pub(crate) fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {

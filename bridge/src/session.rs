@@ -197,6 +197,16 @@ impl Sessions {
         self.len() == 0
     }
 
+    /// Hands a request of ours to a connection, as soon as it has room; `false` if it is closed.
+    pub async fn send(&self, to: SessionId, mut request: RemotingCommand) -> bool {
+        request.opaque = self.next_opaque.fetch_add(1, Ordering::Relaxed);
+        let session = self.open.read().get(&to).cloned();
+        match session {
+            Some(session) => session.outbox.send(Box::new(request)).await.is_ok(),
+            None => false,
+        }
+    }
+
     /// Tells those of `members` that are connected here that their group changed (request 40, one
     /// way). A client that misses it rebalances within 20 s of its own accord, so a full outbox
     /// loses the notice.

@@ -7,6 +7,7 @@
 pub mod again;
 pub mod delay;
 pub mod explain;
+pub mod half;
 pub mod message;
 pub mod names;
 pub mod origin;

@@ -8,6 +8,7 @@ mod config;
 mod earliest;
 mod error;
 mod groups;
+mod half;
 mod positions;
 mod rates;
 mod read;
@@ -24,9 +25,9 @@ use std::time::Duration;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Recall, Result, RuntimeCounters, Stored, SubscriptionGroup,
-    TimedRecord, Topic, TopicSpec, Wake,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, Member, NewHalf, NewRecords,
+    NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
+    RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -40,6 +41,7 @@ use self::batches::BatchCache;
 use self::config::Configured;
 use self::earliest::EarliestAppends;
 use self::groups::Groups;
+use self::half::CheckBack;
 pub use self::rates::Rates;
 use crate::clock;
 use crate::config::FlushDiskType;
@@ -75,6 +77,9 @@ impl BridgeBackend {
         let dispatcher = Dispatcher::new(backend);
         groups.connect(dispatcher.clone());
         node.coordinators.set_notices(groups);
+        let checks = CheckBack::new(node.clone());
+        checks.connect(dispatcher.clone());
+        node.halves.set_checks(checks);
         dispatcher
     }
 
@@ -271,6 +276,23 @@ impl Backend for BridgeBackend {
 
     fn has_locked_queues(&self, group: &str) -> bool {
         self.node.coordinators.has_locked_queues(group)
+    }
+
+    async fn store_half(&self, half: NewHalf, durability: Durability) -> Result<Appended> {
+        self.put_half(half, durability).await
+    }
+
+    async fn half(&self, partition_number: u32, offset: i64) -> Result<Option<HalfView>> {
+        self.find_half(partition_number, offset).await
+    }
+
+    async fn end_half(
+        &self,
+        half: &HalfView,
+        ending: HalfEnding,
+        client: Arc<str>,
+    ) -> Result<bool> {
+        self.decide_half(half, ending, client).await
     }
 
     async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use duolog_bridge::translate::delay::DelayRules;
 use duolog_coordinator::group::config::{Assignor, MigrationPolicy};
+use duolog_coordinator::txn::rocketmq::check_back::CheckConfig;
 
 use self::args::{Profile, ServeArgs};
 use self::listener::{Endpoint, ListenerError};
@@ -157,6 +158,8 @@ pub struct RocketmqConfig {
     pub delays: DelayRules,
     /// `recallMessageEnable`.
     pub recall: bool,
+    /// When producers are asked about their half messages.
+    pub checks: CheckConfig,
 }
 
 /// Bounds of connections.
@@ -500,6 +503,12 @@ pub fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         notify_consumer_ids_changed: values.parse("rocketmq.notifyConsumerIdsChangedEnable")?,
         delays: delays(values)?,
         recall: values.parse("rocketmq.recallMessageEnable")?,
+        checks: CheckConfig {
+            timeout_ms: values.parse("rocketmq.transactionTimeOut")?,
+            interval_ms: values.parse("rocketmq.transactionCheckInterval")?,
+            times_max: values.parse("rocketmq.transactionCheckMax")?,
+            age_max_ms: values.parse::<i64>("rocketmq.fileReservedTime")?.saturating_mul(3_600_000),
+        },
     })
 }
 

@@ -27,6 +27,7 @@ mod groups;
 mod kafka;
 mod rocketmq;
 
+pub mod halves;
 pub mod timers;
 pub mod transactions;
 

@@ -7,6 +7,9 @@ pub const IN_FLIGHT_MAX: usize = 64;
 /// `maxMessageSize` can allow (64 MiB), its properties, and as much again for many small records.
 pub const SEND_BYTES_MAX: usize = 72 * 1024 * 1024;
 
+/// Half messages that one step of a round asks about.
+pub const HALVES_AT_ONCE: usize = 64;
+
 /// Bytes that may wait for one partition's owner; then Kafka connections wait and RocketMQ sends
 /// are refused. At least one request of the largest size fits.
 pub const WAITING_BYTES_MAX: usize = 128 * 1024 * 1024;

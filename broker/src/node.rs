@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::Coordinators;
+use crate::coordinators::halves::Halves;
 use crate::coordinators::timers::Timers;
 use crate::coordinators::transactions::Transactions;
 use crate::data_dir::DataDirError;
@@ -72,6 +73,8 @@ pub struct Node {
     pub transactions: Arc<Transactions>,
     /// RocketMQ's messages that wait for their time.
     pub timers: Arc<Timers>,
+    /// RocketMQ's half messages.
+    pub halves: Arc<Halves>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Events and gates.
@@ -132,13 +135,8 @@ impl Node {
             instruments.clone(),
             stopping.clone(),
         );
-        let timers = Timers::new(
-            &config,
-            controller.clone(),
-            partitions.clone(),
-            instruments.clone(),
-            stopping.clone(),
-        );
+        let (timers, halves) =
+            rocketmqs_own(&config, &controller, &partitions, &instruments, &stopping);
         let node = Arc::new(Self {
             fetch_sessions: FetchSessions::new(config.fetch_session_slots),
             telemetry: Telemetry::new(config.telemetry.max_bytes),
@@ -150,6 +148,7 @@ impl Node {
             coordinators,
             transactions,
             timers,
+            halves,
             metrics,
             instruments,
             batches: BatchReading::default(),
@@ -165,6 +164,7 @@ impl Node {
         node.coordinators.start();
         node.transactions.start();
         node.timers.start();
+        node.halves.start();
         Ok(node)
     }
 
@@ -207,9 +207,11 @@ impl Node {
     pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
         let coordinators = self.coordinators.clone();
         let (transactions, timers) = (self.transactions.clone(), self.timers.clone());
+        let halves = self.halves.clone();
         let gone = move |name| {
             transactions.topic_deleted(topic);
             timers.topic_deleted(topic);
+            halves.topic_deleted(topic);
             coordinators.topic_deleted(&DeletedTopic { name, id: topic });
         };
         self.controller.delete_topic_and(topic, gone).await
@@ -220,6 +222,21 @@ impl Node {
         self.stopping.cancel();
         housekeeping::stop(self).await;
     }
+}
+
+/// The coordinators of what RocketMQ keeps back before it comes to its queue.
+fn rocketmqs_own(
+    config: &Config,
+    controller: &Arc<Controller>,
+    partitions: &Arc<Partitions>,
+    instruments: &Arc<Instruments>,
+    stopping: &CancellationToken,
+) -> (Arc<Timers>, Arc<Halves>) {
+    let parts = || (controller.clone(), partitions.clone(), instruments.clone(), stopping.clone());
+    let (of, at, with, until) = parts();
+    let timers = Timers::new(config, of, at, with, until);
+    let (of, at, with, until) = parts();
+    (timers, Halves::new(config, of, at, with, until))
 }
 
 /// What a first start writes into so many log directories.

@@ -26,6 +26,12 @@ pub const PRODUCERS_MAX: usize = 100_000;
 /// Members of one RocketMQ group; further clients are refused with `GroupMaxSizeReached`.
 pub const ROCKETMQ_MEMBERS_MAX: usize = 4_096;
 
+/// Half messages of one shard that are open; each takes some 40 bytes. More are refused.
+pub const HALVES_MAX: usize = 1_000_000;
+
+/// Bytes of half messages in one batch: to read one of them means to read its batch.
+pub const HALF_BATCH_BYTES_MAX: usize = 65_536;
+
 /// Bytes of a regular expression that a member of a consumer group subscribes to.
 pub const REGEX_BYTES_MAX: usize = 4_096;
 
@@ -46,5 +52,6 @@ pub const TIMED_BATCH_BYTES_MAX: usize = 65_536;
 
 const _: () = assert!(DUE_AT_ONCE_MAX < ON_THEIR_WAY_MAX && ON_THEIR_WAY_MAX < TIMERS_MAX);
 const _: () = assert!(TIMED_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);
+const _: () = assert!(HALF_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < 1_048_588);
 const _: () = assert!(TOMBSTONES_MAX > 0 && WAITING_MAX > 0);

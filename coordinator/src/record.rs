@@ -23,6 +23,7 @@ use writer::Writer;
 
 pub mod consumer;
 pub mod delivery;
+pub mod half;
 pub(crate) mod reader;
 pub mod timer;
 pub mod transaction;

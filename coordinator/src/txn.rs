@@ -1,3 +1,4 @@
-//! Transactions of both protocols. Kafka's are here; RocketMQ's half messages come beside them.
+//! Transactions of both protocols.
 
 pub mod kafka;
+pub mod rocketmq;

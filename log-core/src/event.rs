@@ -106,6 +106,19 @@ kinds! {
     TxnComplete = "txn.complete",
     /// A producer lost its transactional id to another, or its transaction to the clock; or was refused after that.
     TxnFence = "txn.fence",
+    /// A half message was stored. Of this and the four below, topic and partition are those that it goes to, the offset
+    /// is its own, but where said otherwise.
+    HalfStore = "half.store",
+    /// A half message was committed.
+    HalfCommit = "half.commit",
+    /// A half message was rolled back.
+    HalfRollback = "half.rollback",
+    /// A producer is asked how a half message ended.
+    HalfCheck = "half.check",
+    /// A half message is given up.
+    HalfDiscard = "half.discard",
+    /// What became of a half message is in the queue that it was decided for; the offset is the one there.
+    HalfDeliver = "half.deliver",
     /// A new or changed route of a topic can be asked for at the name server.
     RouteRegister = "route.register",
     /// A client asked for a route.

@@ -73,6 +73,16 @@ points! {
     TxnEndReceived = "txn.end.recv",
     /// A transaction's marker is about to be written to a partition. What is dropped or fails is tried again.
     TxnMarkerBefore = "txn.marker.before",
+    /// A half message is stored; its producer does not know yet. Of this and the three below, topic and partition are
+    /// those that it goes to, the offset is its own.
+    HalfStored = "half.stored",
+    /// A half message that was committed, or given up, is about to be written to its queue. What is dropped or fails is
+    /// tried again.
+    HalfDeliver = "half.deliver",
+    /// A producer is about to be asked how a half message ended. What is dropped or fails counts as asked.
+    CheckDispatch = "check.dispatch",
+    /// A producer has answered such a question.
+    CheckReply = "check.reply",
     /// A new or changed route of a topic is about to be told to the name server. The topic is there meanwhile; what is
     /// dropped or fails is told with the topic's next change.
     RoutePublish = "route.publish",

@@ -16,7 +16,8 @@ const KAFKA: &str = include_str!("compatibility/kafka-apis.tsv");
 const ROCKETMQ: &str = include_str!("compatibility/rocketmq-codes.tsv");
 
 /// Requests of the broker to its clients that this one makes.
-const SENT: [&str; 4] = [
+const SENT: [&str; 5] = [
+    "CHECK_TRANSACTION_STATE",
     "GET_CONSUMER_STATUS_FROM_CLIENT",
     "NOTIFY_CONSUMER_IDS_CHANGED",
     "PUSH_REPLY_MESSAGE_TO_CLIENT",

@@ -10,6 +10,7 @@ mod crash;
 mod delays;
 mod differential;
 mod groups;
+mod half_messages;
 mod kafka_schema;
 mod layering;
 mod malformed;

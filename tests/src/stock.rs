@@ -272,7 +272,11 @@ impl Driver {
     /// Gives a command and waits for the lines of its answer.
     pub fn call(&mut self, command: &str) -> anyhow::Result<Vec<Value>> {
         self.tell(command)?;
-        let verb = command.split(' ').next().unwrap_or_default();
+        self.answer(command.split(' ').next().unwrap_or_default())
+    }
+
+    /// The lines of the answer to a command that [`Self::tell`] gave.
+    pub fn answer(&mut self, verb: &str) -> anyhow::Result<Vec<Value>> {
         let place = format!("{}: {verb}", self.client.name());
         let deadline = Instant::now() + CALL_LIMIT;
         let mut lines = Vec::new();

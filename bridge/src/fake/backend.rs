@@ -12,14 +12,16 @@ use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, Member, NewRecords, NodeConfig, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Recall, Result, RuntimeCounters, Stored, SubscriptionGroup,
-    TimedRecord, Topic, TopicSpec, Wake,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, Member, NewHalf, NewRecords,
+    NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
+    RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
 use crate::session::SessionId;
 
 /// The partition of all that waits.
 const TIMERS_NUMBER: u32 = 9;
+/// The cluster-wide number of where half messages lie.
+const HALF_PARTITION: u32 = 77;
 
 fn payloads(records: &NewRecords) -> Vec<(i64, Vec<u8>)> {
     records.as_slice().iter().map(|one| (one.timestamp_ms, one.payload.to_vec())).collect()
@@ -156,6 +158,55 @@ impl Backend for FakeBackend {
 
     fn has_locked_queues(&self, group: &str) -> bool {
         self.state.lock().locks.keys().any(|(of, _)| of == group)
+    }
+
+    async fn store_half(&self, half: NewHalf, durability: Durability) -> Result<Appended> {
+        let mut state = self.state.lock();
+        state.appends.push(durability);
+        let stored = state.append_answer.take().unwrap_or(Ok(Stored::Ok))?;
+        let base_offset = state.halves.len() as i64;
+        state.halves.push((half, None));
+        let append_time_ms = self.now_ms();
+        Ok(Appended { base_offset, append_time_ms, partition_number: HALF_PARTITION, stored })
+    }
+
+    async fn half(&self, partition_number: u32, offset: i64) -> Result<Option<HalfView>> {
+        let state = self.state.lock();
+        let found = usize::try_from(offset).ok().and_then(|offset| state.halves.get(offset));
+        Ok(found.filter(|_| partition_number == HALF_PARTITION).map(|(half, _)| HalfView {
+            partition_number,
+            offset,
+            topic: Arc::clone(&half.topic),
+            queue_id: half.queue_id,
+            group: Arc::clone(&half.group),
+            born_ms: half.born_ms,
+            unasked_ms: half
+                .immunity
+                .as_ref()
+                .map(|text| (text.parse().unwrap_or(0) * 1_000).max(6_000)),
+        }))
+    }
+
+    async fn end_half(
+        &self,
+        half: &HalfView,
+        ending: HalfEnding,
+        client: Arc<str>,
+    ) -> Result<bool> {
+        let mut state = self.state.lock();
+        state.enders.push(client.to_string());
+        let offset = usize::try_from(half.offset).expect("of a half message");
+        let (stored, ended) = state.halves.get_mut(offset).expect("a half message");
+        if ended.is_some() {
+            return Ok(false);
+        }
+        *ended = Some(ending);
+        if ending == HalfEnding::Commit {
+            let (topic, queue_id) = (Arc::clone(&stored.topic), stored.queue_id);
+            let record = (stored.record.timestamp_ms, stored.record.payload.to_vec());
+            state.log(&topic, queue_id).append(self.now_ms(), vec![record]);
+        }
+        Ok(true)
     }
 
     async fn partition(&self, topic: &Topic, partition: i32) -> Option<PartitionView> {

@@ -8,9 +8,9 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompressor};
 
 use crate::backend::{
-    BackendError, Durability, GroupView, Member, PERM_READ, PERM_WRITE, PartitionView, Passage,
-    QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored, SubscriptionGroup, TimedRecord,
-    Topic, TopicSpec,
+    BackendError, Durability, GroupView, HalfEnding, Member, NewHalf, PERM_READ, PERM_WRITE,
+    PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored,
+    SubscriptionGroup, TimedRecord, Topic, TopicSpec,
 };
 use crate::session::SessionId;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
@@ -31,6 +31,10 @@ pub(super) struct State {
     pub(super) locks: HashMap<(String, QueueKey), String>,
     pub(super) kv: BTreeMap<(String, String), String>,
     pub(super) closed: Vec<SessionId>,
+    /// By offset; how each was ended.
+    pub(super) halves: Vec<(NewHalf, Option<HalfEnding>)>,
+    /// At whose word.
+    pub(super) enders: Vec<String>,
     pub(super) appends: Vec<Durability>,
     /// What waits for its time, where it goes; nothing once it was fired or recalled.
     pub(super) timers: Vec<Option<(Arc<str>, i32, TimedRecord)>>,

@@ -17,6 +17,7 @@ mod consumer_list;
 mod consumer_status;
 mod delete_topic;
 mod earliest_store_time;
+mod end_transaction;
 mod filter;
 mod group_configs;
 mod group_forbidden;
@@ -37,6 +38,7 @@ mod relay;
 mod reply;
 mod reply_message;
 mod reset_offset;
+mod resume_check_half_message;
 pub(crate) mod rules;
 mod runtime_info;
 mod search_offset;
@@ -180,6 +182,7 @@ table! {
         later 34 HEART_BEAT => heartbeat::handle,
         later 35 UNREGISTER_CLIENT => unregister_client::handle,
         later 36 CONSUMER_SEND_MSG_BACK => send_back::handle,
+        later 37 END_TRANSACTION => end_transaction::handle,
         now 38 GET_CONSUMER_LIST_BY_GROUP => consumer_list::handle,
         later 41 LOCK_BATCH_MQ => queue_lock::lock,
         later 42 UNLOCK_BATCH_MQ => queue_lock::unlock,
@@ -209,6 +212,7 @@ table! {
         later 317 GET_BROKER_CONSUME_STATS => broker_consume_stats::handle,
         later 320 SEND_BATCH_MESSAGE => send_message::handle,
         later 321 QUERY_CONSUME_QUEUE => consume_queue::handle,
+        later 323 RESUME_CHECK_HALF_MESSAGE => resume_check_half_message::handle,
         later 324 SEND_REPLY_MESSAGE => reply_message::handle,
         later 325 SEND_REPLY_MESSAGE_V2 => reply_message::handle,
         now 328 GET_ALL_PRODUCER_INFO => producers::all,

@@ -3,7 +3,9 @@
 //! not there is made after the template that the request names.
 //! A message with a delay level or a time goes to the timers (`translate::delay`); its answer has the
 //! offset there, and a recall handle unless the delay was a level.
-//! What is not built is refused and nothing stored: transactions, delays in a batch.
+//! A message with TRAN_MSG=true is stored as a half message: offset and id are those that
+//! END_TRANSACTION names it by. Gate `half.stored` then, before the answer.
+//! What is not built is refused and nothing stored: delays in a batch or of a half message.
 //! A request that waits for a reply is given the cluster's name, by which the client that answers
 //! finds the reply topic; the original gives it to every message.
 //! Unlike the original it looks at the topic's own permission, since Kafka's produce does too; it
@@ -12,6 +14,7 @@
 //! Leaves out: static topics, inner batches.
 //! Source: SendMessageProcessor, AbstractSendMessageProcessor, TopicConfigManager.
 
+mod half;
 mod topic;
 mod unique_key;
 
@@ -35,6 +38,7 @@ use crate::translate::properties::{CLUSTER, Properties, REPLY_TO_CLIENT, UNIQ_KE
 use crate::translate::queue::{MessageId, PseudoAddress};
 use crate::translate::recall::RecallHandle;
 use crate::translate::send::{self, Delaying, SendContext, SendError};
+use half::Half;
 pub(crate) use unique_key::UniqueKeys;
 
 const SEND_MESSAGE: i32 = 10;
@@ -93,9 +97,22 @@ pub(super) async fn store<B: Backend>(
     let spot = Spot { topic: &topic, queue_id, offset: None };
     shared.tell(EventKind::ProduceReceived, session, Some(spot), None);
     let handle = sent.recall_handle(header.topic, config);
-    let appended = match sent.timed() {
-        Some(timed) => call.backend().append_timed(&topic, queue_id, timed, sent.durability).await,
-        None => call.backend().append(&topic, queue_id, sent.records, sent.durability).await,
+    let appended = match (sent.timed(), sent.half, sent.records) {
+        (Some(timed), ..) => {
+            call.backend().append_timed(&topic, queue_id, timed, sent.durability).await
+        }
+        (None, Some(half), NewRecords::One(record)) => {
+            let half = half.of(call, header, &topic, queue_id, record);
+            let appended = call.backend().store_half(half, sent.durability).await;
+            if let Ok(appended) = &appended {
+                let spot = Spot { offset: Some(appended.base_offset), ..spot };
+                shared.pass(GatePoint::HalfStored, session, Some(spot)).await?;
+            }
+            appended
+        }
+        (None, _, records) => {
+            call.backend().append(&topic, queue_id, records, sent.durability).await
+        }
     };
     let appended = appended.map_err(|error| append_refusal(error, config))?;
     let spot = Spot { offset: Some(appended.base_offset), ..spot };
@@ -104,7 +121,22 @@ pub(super) async fn store<B: Backend>(
     }
     shared.pass(GatePoint::ProduceAckBefore, session, Some(spot)).await?;
     shared.tell(EventKind::ProduceAcknowledged, session, Some(spot), None);
-    let ids = ids(config, &appended, sent.count)?;
+    let answer = answer(call, config, &appended, queue_id, sent.count, sent.unique_key)?;
+    Ok(match handle {
+        Some(handle) => answer.with_field("recallHandle", handle),
+        None => answer,
+    })
+}
+
+fn answer<B: Backend>(
+    call: &Call<B>,
+    config: &NodeConfig,
+    appended: &Appended,
+    queue_id: i32,
+    count: usize,
+    unique_key: Option<Cow<'_, str>>,
+) -> Outcome {
+    let ids = ids(config, appended, count)?;
     // Names and short values take 90 bytes; the ids of a batch may be long.
     let room = 128 + ids.len();
     let answer = call
@@ -115,12 +147,8 @@ pub(super) async fn store<B: Backend>(
         .with_field("queueOffset", appended.base_offset)
         .with_field("MSG_REGION", &*config.region_id)
         .with_field("TRACE_ON", trace_text(config));
-    let answer = match sent.unique_key {
+    Ok(match unique_key {
         Some(key) => answer.with_field("transactionId", key),
-        None => answer,
-    };
-    Ok(match handle {
-        Some(handle) => answer.with_field("recallHandle", handle),
         None => answer,
     })
 }
@@ -169,6 +197,8 @@ struct Sent<'a> {
     unique_key: Option<Cow<'a, str>>,
     /// Of a single message that is to be delivered later.
     delay: Option<Delay>,
+    /// It is a half message.
+    half: Option<Half<'a>>,
 }
 
 impl<'a> Sent<'a> {
@@ -183,7 +213,8 @@ impl<'a> Sent<'a> {
             return Err(illegal("the message body is empty".into()));
         }
         let now_ms = call.backend().now_ms();
-        let delay = delay_of(header, config, now_ms)?;
+        let half = if header.batch { None } else { Half::new(header) };
+        let delay = delay_of(header, config, now_ms)?.filter(|_| half.is_none());
         let context = SendContext {
             key_source: topic.map(|topic| topic.key_source).unwrap_or_default(),
             tombstones: topic.map(|topic| topic.tombstones).unwrap_or_default(),
@@ -195,7 +226,7 @@ impl<'a> Sent<'a> {
                 Some(delay) => {
                     Delaying::Later { delay, topic: header.topic, queue_id: header.queue_id }
                 }
-                None if header.batch => Delaying::Refused,
+                None if header.batch || half.is_some() => Delaying::Refused,
                 None => Delaying::Now,
             },
         };
@@ -215,7 +246,7 @@ impl<'a> Sent<'a> {
             let records = send::batch(header, body, &context).map_err(send_refusal)?;
             let count = records.len();
             let records = NewRecords::Many(records);
-            return Ok(Self { records, count, durability, unique_key, delay });
+            return Ok(Self { records, count, durability, unique_key, delay: None, half });
         }
         let mut properties = Cow::Borrowed(header.properties);
         if unique_key.is_none() {
@@ -236,9 +267,11 @@ impl<'a> Sent<'a> {
                 .collect();
             properties = Cow::Owned(with_property(&kept, DELAY, "-1"));
         }
+        let translate = if half.is_some() { send::half } else { send::single };
         let header = SendHeader { properties: &properties, ..*header };
-        let record = send::single(&header, body, &context).map_err(send_refusal)?;
-        Ok(Self { records: NewRecords::One(record), count: 1, durability, unique_key, delay })
+        let record = translate(&header, body, &context).map_err(send_refusal)?;
+        let records = NewRecords::One(record);
+        Ok(Self { records, count: 1, durability, unique_key, delay, half })
     }
 
     /// The record and its time, if it has one.

@@ -29,6 +29,10 @@ pub mod sys_flag {
     pub const TRANSACTION: i32 = 3 << 2;
     /// A half message.
     pub const TRANSACTION_PREPARED: i32 = 1 << 2;
+    /// A message that was a half message.
+    pub const TRANSACTION_COMMIT: i32 = 2 << 2;
+    /// A half message that is to go nowhere.
+    pub const TRANSACTION_ROLLBACK: i32 = 3 << 2;
     /// The born host is 16 bytes.
     pub const BORN_HOST_V6: i32 = 1 << 4;
     /// The store host is 16 bytes.

@@ -274,6 +274,13 @@ pub const ROWS: &[Row] = &[
         "readers see committed records only, up to the last stable offset",
         "a record of an open transaction is not there yet, nor what follows it",
     ),
+    concept(
+        "half message",
+        "",
+        "nothing; once it is committed, a record like any other",
+        "",
+        "half and op queues are one internal topic, __rmq.half; the offset of a half message is the one there",
+    ),
     concept("minOffset", "log start offset", "the same number", "the same number", ""),
     concept(
         "topic name",

@@ -52,6 +52,9 @@ pub enum ViewError {
     /// The offset has no pseudo address.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// It is no record, or one that was not written here.
+    #[error("the record cannot be read")]
+    Unreadable,
     /// A part does not fit; only a topic's name or a body of gigabytes can be that long.
     #[error(transparent)]
     Message(#[from] MessageError),
@@ -103,7 +106,7 @@ pub fn encode(
         queue_offset: record.offset,
         physical_offset: physical,
         // The body is plain, and no message here is a half, an inner batch or wrapped.
-        sys_flag: origin.map_or(0, |origin| origin.sys_flag & sys_flag::MULTI_TAGS),
+        sys_flag: origin.map_or(0, |origin| shown_flags(origin.sys_flag)),
         born_timestamp_ms: origin
             .and_then(|origin| origin.born_timestamp_ms)
             .unwrap_or(record.timestamp),
@@ -116,6 +119,13 @@ pub fn encode(
         properties: &scratch.properties,
     };
     Ok(message.encode(region, out)?)
+}
+
+/// What of a message's sysFlag is shown: several tags, and that it was committed.
+fn shown_flags(flags: i32) -> i32 {
+    let is_committed = flags & sys_flag::TRANSACTION == sys_flag::TRANSACTION_COMMIT;
+    let committed = if is_committed { sys_flag::TRANSACTION_COMMIT } else { 0 };
+    flags & sys_flag::MULTI_TAGS | committed
 }
 
 /// When RocketMQ holds the record to have been stored: what the broker noted, or the append time.

@@ -5,6 +5,7 @@
 //! | `orders` | `orders` |
 //! | `%RETRY%group` | `__rmq.retry.group` |
 //! | any other name with `%`, a bar or whatever Kafka does not allow | `__rmq.n.` and escapes |
+//! | `TRANS_CHECK_MAX_TIME_TOPIC` | `__rmq.n.TRANS_CHECK_MAX_TIME_TOPIC` |
 //! | `orders_v1` | `orders.v1`, if there is a topic of that name and none `orders_v1` |
 //!
 //! An escape is a dot and two upper-case hex digits, `%DLQ%g` is `__rmq.n..25DLQ.25g`; RocketMQ's
@@ -14,6 +15,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::half::GIVEN_UP_TOPIC;
 use crate::limits::{DERIVED_TOPIC_CHARS_MAX, STORED_TOPIC_CHARS_MAX, TOPIC_CHARS_MAX};
 
 /// What the stored names of the bridge's own topics begin with.
@@ -21,6 +23,10 @@ pub const STORED_PREFIX: &str = "__rmq.";
 
 const STORED_RETRY_PREFIX: &str = "__rmq.retry.";
 const STORED_NAME_PREFIX: &str = "__rmq.n.";
+
+/// Properties of the messages there drive the broker, so no Kafka producer may write to it.
+const STORED_GIVEN_UP: &str = "__rmq.n.TRANS_CHECK_MAX_TIME_TOPIC";
+
 const RETRY_PREFIX: &str = "%RETRY%";
 const DLQ_PREFIX: &str = "%DLQ%";
 
@@ -64,7 +70,9 @@ pub fn stored_topic(name: &str) -> Result<Cow<'_, str>, NameError> {
     if is_bridge_topic(name) {
         return Err(NameError::Internal(name.to_owned()));
     }
-    let stored = if let Some(group) = name.strip_prefix(RETRY_PREFIX) {
+    let stored = if name == GIVEN_UP_TOPIC {
+        Cow::Borrowed(STORED_GIVEN_UP)
+    } else if let Some(group) = name.strip_prefix(RETRY_PREFIX) {
         Cow::Owned(escape(STORED_RETRY_PREFIX, group))
     } else if name.bytes().all(|byte| is_plain(byte) || byte == b'.') && !is_dots(name) {
         Cow::Borrowed(name)

@@ -184,6 +184,9 @@ pub enum SendError {
     /// Something that this server does not do yet. Nothing is ignored.
     #[error("{0} is not supported yet by this broker; the message was not stored")]
     NotBuilt(String),
+    /// The original would hold the half message back in place of the message.
+    #[error("a message in a transaction cannot be delayed ({0}); it was not stored")]
+    DelayedHalf(String),
     /// A tombstone for a topic that is not compacted, or with a body.
     #[error("{TOMBSTONE} is for compacted topics, and for a body of one byte")]
     Tombstone,
@@ -206,6 +209,30 @@ pub fn single(
 ) -> Result<NewRecord, SendError> {
     refuse_transactional(header.sys_flag)?;
     check_size(header.properties, body, context)?;
+    plain(header, body, context)
+}
+
+/// The record that a half message becomes when it is committed.
+///
+/// # Errors
+/// See [`SendError`].
+pub fn half(
+    header: &SendHeader<'_>,
+    body: &[u8],
+    context: &SendContext,
+) -> Result<NewRecord, SendError> {
+    check_size(header.properties, body, context)?;
+    let properties = super::half::committed_properties(header.properties)?;
+    check_size(&properties, body, context)?;
+    let sys_flag = header.sys_flag & !sys_flag::TRANSACTION | sys_flag::TRANSACTION_COMMIT;
+    plain(&SendHeader { properties: &properties, sys_flag, ..*header }, body, context)
+}
+
+fn plain(
+    header: &SendHeader<'_>,
+    body: &[u8],
+    context: &SendContext,
+) -> Result<NewRecord, SendError> {
     if header.sys_flag & sys_flag::COMPRESSED == 0 {
         return record(header, header.flag, header.properties, body, context);
     }
@@ -269,6 +296,8 @@ fn record(
         Delaying::Later { delay, topic, queue_id } => delay.added(topic, queue_id).into(),
         Delaying::Refused | Delaying::Now => Vec::new(),
     };
+    // What is stored once more gets another store timestamp then, and of these the place is known.
+    let is_half = header.sys_flag & sys_flag::TRANSACTION == sys_flag::TRANSACTION_COMMIT;
     let origin = Origin {
         flag,
         sys_flag: header.sys_flag,
@@ -276,7 +305,7 @@ fn record(
         store_timestamp_ms: context.store_timestamp_ms,
         reconsume_times: header.reconsume_times,
         // What is delivered later has another timestamp then.
-        born_timestamp_ms: (!is_admitted || is_later).then_some(born_ms),
+        born_timestamp_ms: (!is_admitted || is_later || is_half).then_some(born_ms),
     }
     .encode();
     let key_name = match context.key_source {

@@ -89,6 +89,8 @@ const FAST: &[(&str, &str)] = &[
     ("offsets.retention.check.interval.ms", "10000"),
     ("replica.high.watermark.checkpoint.interval.ms", "1000"),
     ("rocketmq.channelExpiredTimeout", "30000"),
+    ("rocketmq.transactionCheckInterval", "3000"),
+    ("rocketmq.transactionTimeOut", "1000"),
 ];
 
 impl Values {

@@ -18,6 +18,9 @@ pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
 /// The log of messages that wait for their time.
 pub const TIMER_TOPIC: &str = "rmq_sys_timer";
 
+/// The log of half messages.
+pub const HALF_TOPIC: &str = "__rmq.half";
+
 /// Whether clients may not write to the topic of this name, whoever creates it.
 pub fn is_internal(name: &str) -> bool {
     is_coordinators(name) || name.starts_with(ROCKETMQ_PREFIX)
@@ -26,7 +29,7 @@ pub fn is_internal(name: &str) -> bool {
 /// Whether groups, transactions or timers find their coordinator by the partitions of this topic,
 /// which then stay what they are.
 pub fn is_coordinators(name: &str) -> bool {
-    name == OFFSETS_TOPIC || name == TRANSACTIONS_TOPIC || name == TIMER_TOPIC
+    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TIMER_TOPIC, HALF_TOPIC].contains(&name)
 }
 
 /// Whether the node writes there for itself: metadata, positions, transactions, timers. Its records are no

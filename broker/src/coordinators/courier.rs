@@ -262,6 +262,23 @@ impl<K: Carries> Courier<K> {
         }
     }
 
+    /// Raises the start of coordinator `index`'s log to `offset`: all below is done, and known to be.
+    /// Does not wait.
+    pub(super) fn trim(self: &Arc<Self>, index: i32, offset: Offset) {
+        let courier = self.clone();
+        self.spawn(async move {
+            let Some(shard) = courier.service.shard_at(index) else { return };
+            let log = shard.partition();
+            let work = async {
+                courier.on_disk(log, log.offsets().log_end, 0).await?;
+                log.delete_records(offset.0).await
+            };
+            if let Err(error) = work.await {
+                tracing::debug!(%error, "a coordinator's log is trimmed another time");
+            }
+        });
+    }
+
     async fn say_done(&self, (index, target): &Way, through: Offset) {
         // Without its topic, a coordinator has nothing to remember any more.
         while let Some(shard) = self.service.shard_at(*index) {

@@ -47,9 +47,13 @@ impl Cleanup {
     fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Compacted => &[("cleanup.policy", "compact")],
-            Self::Trimmed => {
-                &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")]
-            }
+            Self::Trimmed => &[
+                ("cleanup.policy", "delete"),
+                ("retention.ms", "-1"),
+                ("retention.bytes", "-1"),
+                // RocketMQ's messages obey its own `maxMessageSize`.
+                ("max.message.bytes", "75497472"),
+            ],
         }
     }
 }
@@ -142,10 +146,8 @@ impl<K: Kind> Service<K> {
             })?;
         }
         let shard = self.shard(name)?;
-        match tokio::time::timeout(READY_LIMIT, shard.ready()).await {
-            Ok(()) => Ok(shard),
-            Err(_) => Err(K::loading()),
-        }
+        ready(&shard).await?;
+        Ok(shard)
     }
 
     /// The coordinators, if there is a topic for them.
@@ -247,6 +249,16 @@ impl<K: Kind> Service<K> {
         for shard in shards.iter().flat_map(|shards| &shards.all) {
             shard.resign();
         }
+    }
+}
+
+/// Waits until a coordinator has read its log, for some seconds.
+///
+/// Errors: it takes longer.
+pub(super) async fn ready<K: Kind>(shard: &Arc<Shard<K>>) -> Result<(), Error<K>> {
+    match tokio::time::timeout(READY_LIMIT, shard.ready()).await {
+        Ok(()) => Ok(()),
+        Err(_) => Err(K::loading()),
     }
 }
 

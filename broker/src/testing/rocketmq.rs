@@ -82,8 +82,8 @@ impl TestNode {
 pub struct RemotingClient {
     dispatcher: Dispatcher<BridgeBackend>,
     pub session: Arc<Session>,
-    /// Kept open, for notices.
-    _inbox: mpsc::Receiver<Box<RemotingCommand>>,
+    /// Requests of the node.
+    inbox: mpsc::Receiver<Box<RemotingCommand>>,
 }
 
 impl RemotingClient {
@@ -93,10 +93,29 @@ impl RemotingClient {
 
     /// At another door.
     pub fn at(dispatcher: &Dispatcher<BridgeBackend>, door: Door) -> Self {
-        let (outbox, _inbox) = mpsc::channel(64);
+        let (outbox, inbox) = mpsc::channel(64);
         let peer = "127.0.0.1:50000".parse().expect("an address");
         let session = dispatcher.open(door, peer, outbox);
-        Self { dispatcher: dispatcher.clone(), session, _inbox }
+        Self { dispatcher: dispatcher.clone(), session, inbox }
+    }
+
+    /// The node's next request.
+    pub async fn asked(&mut self) -> RemotingCommand {
+        let request = tokio::time::timeout(LIMIT, self.inbox.recv()).await;
+        *request.expect("a request in time").expect("an open connection")
+    }
+
+    /// Whether the node has asked for nothing.
+    pub fn is_unasked(&mut self) -> bool {
+        self.inbox.try_recv().is_err()
+    }
+
+    /// A heartbeat of a producer of this group.
+    pub async fn beat_as_producer(&self, client_id: &str, group: &str) {
+        let body = format!(
+            "{{\"clientID\":\"{client_id}\",\"producerDataSet\":[{{\"groupName\":\"{group}\"}}]}}"
+        );
+        assert_eq!(self.call(34, &[], body.as_bytes()).await.code, 0);
     }
 
     /// Begins a request; its answer comes when the future is polled.

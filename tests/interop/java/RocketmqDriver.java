@@ -55,6 +55,7 @@ final class RocketmqDriver {
   private final Map<String, DefaultMQPushConsumer> members = new HashMap<>();
   private final Map<String, Puller> pullers = new HashMap<>();
   private final Map<String, Follower> followers = new HashMap<>();
+  private final Map<String, Transactor> transactors = new HashMap<>();
   private DefaultMQPullConsumer pull;
 
   private RocketmqDriver(String namesrv) {
@@ -84,6 +85,12 @@ final class RocketmqDriver {
       case "leave": leave(args.need("name")); break;
       case "hold": hold(args); break;
       case "request": request(args); break;
+      case "transactor": transactor(args); break;
+      case "prepare": prepare(args); break;
+      case "decide":
+        transactors.get(args.need("id")).decide(args.need("body"), args.need("state"));
+        break;
+      case "retire": transactors.remove(args.need("id")).close(); break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }
@@ -406,6 +413,24 @@ final class RocketmqDriver {
       followers.remove(name).leave();
     } else {
       members.remove(name).shutdown();
+    }
+  }
+
+  /** transactor id= group=: a producer of transactions (`retire` ends it). */
+  private void transactor(Wire.Args args) throws Exception {
+    String id = args.need("id");
+    transactors.put(id, new Transactor(id, namesrv, args.need("group")));
+  }
+
+  /**
+   * prepare id= topic= body=hex state=: a half message whose local transaction ends in that state;
+   * how it was stored, or why not.
+   */
+  private void prepare(Wire.Args args) throws Exception {
+    try {
+      Wire.print(transactors.get(args.need("id")).prepare(message(args), args.need("state")));
+    } catch (MQClientException e) {
+      Wire.print(new Wire.Json().put("failed", e.toString()));
     }
   }
 

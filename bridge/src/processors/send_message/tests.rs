@@ -1,5 +1,6 @@
 mod batches;
 mod delays;
+mod halves;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -341,7 +342,15 @@ async fn the_largest_body_is_taken() {
 async fn unbuilt_features() {
     let backend = FakeBackend::new();
     let client = Client::new(backend.clone());
-    for changes in [&[("i", "TRAN_MSG\u{1}true\u{2}")][..], &[("f", "4")], &[("f", "12")]] {
+    for changes in [
+        &[("i", "TRAN_MSG\u{1}true\u{2}DELAY\u{1}3\u{2}")][..],
+        &[(
+            "i",
+            "UNIQ_KEY\u{1}u\u{2}TRAN_MSG\u{1}true\u{2}TIMER_DELIVER_MS\u{1}1700000000000\u{2}",
+        )],
+        &[("f", "4")],
+        &[("f", "12")],
+    ] {
         let answer = send_to(&client, V2, changes, b"x").await;
         assert_eq!(answer.code, 13, "{changes:?}");
         assert!(answer.remark.is_some_and(|remark| remark.contains("not stored")), "{changes:?}");

@@ -63,6 +63,12 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
         header(out, name, help, "gauge")?;
         writeln!(out, "{name} {bytes}")?;
     }
+    if let Some((open, on_their_way)) = node.halves.figures() {
+        let name = "duolog_half_messages";
+        header(out, name, "Half messages that are not settled.", "gauge")?;
+        writeln!(out, "{name}{{state=\"open\"}} {open}")?;
+        writeln!(out, "{name}{{state=\"decided\"}} {on_their_way}")?;
+    }
     header(out, "duolog_groups", "Groups by type and state.", "gauge")?;
     for ((group_type, state), count) in node.coordinators.census() {
         writeln!(out, "duolog_groups{{type=\"{group_type}\",state=\"{state}\"}} {count}")?;
