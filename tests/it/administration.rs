@@ -138,11 +138,12 @@ fn leaders_replicas_quorum_and_features() {
     has(&replication, "Leader");
     let levels = |group: i32| {
         let described = tool(&node, "kafka-features", &["describe"]);
-        has(&described, "Feature: group.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1");
-        let line = described.lines().find(|line| line.contains("group.version"));
-        has(line.unwrap_or_default(), &format!("FinalizedVersionLevel: {group}"));
-        let line = described.lines().find(|line| line.contains("transaction.version"));
-        has(line.unwrap_or_default(), "FinalizedVersionLevel: 2");
+        let line = |feature| described.lines().find(|line| line.contains(feature));
+        let group_line = line("group.version").unwrap_or_default();
+        has(group_line, "SupportedMinVersion: 0");
+        has(group_line, "SupportedMaxVersion: 1");
+        has(group_line, &format!("FinalizedVersionLevel: {group}"));
+        has(line("transaction.version").unwrap_or_default(), "FinalizedVersionLevel: 2");
     };
     levels(1);
     let downgrade = ["downgrade", "--feature", "group.version=0"];
