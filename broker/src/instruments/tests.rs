@@ -177,7 +177,10 @@ async fn a_log_tells_of_its_segments_and_its_syncs() {
     let rolls = [1, 2].map(|at| format!("log.roll t-0 offset {at} epoch 0 - -: -"));
     assert_eq!(told(&node, EventKind::LogRoll), rolls);
     let flushes = [1, 2, 3].map(|to| format!("log.flush t-0 offset {to} epoch 0 - -: -"));
-    assert_eq!(told(&node, EventKind::LogFlush), flushes);
+    // Retention may have the same asked for again meanwhile.
+    let mut flushed = told(&node, EventKind::LogFlush);
+    flushed.dedup();
+    assert_eq!(flushed, flushes);
     eventually("retention", || !told(&node, EventKind::LogDelete).is_empty()).await;
     assert_eq!(told(&node, EventKind::LogDelete), ["log.delete t-0 offset 1 epoch 0 - -: -"]);
     node.stop().await;
