@@ -1,17 +1,14 @@
-"""librdkafka (confluent-kafka) under command: driver.py BOOTSTRAP, commands on standard input.
-
-The line protocol and the commands are those of tests/interop/java/KafkaDriver.java.
-"""
+"""librdkafka (confluent-kafka) under command: driver.py BOOTSTRAP, commands on standard input (see commanded.py)."""
 import functools
 import sys
-import threading
 import time
 
 from confluent_kafka import (OFFSET_BEGINNING, TIMESTAMP_CREATE_TIME, Consumer,
                              KafkaException, Producer, TopicPartition)
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from wire import done, emit, failed, hexed, parts
+import commanded
+from wire import emit, hexed
 
 
 def described(message):
@@ -23,15 +20,9 @@ def described(message):
             "key": hexed(message.key()), "value": hexed(message.value()), "headers": headers}
 
 
-class Member(threading.Thread):
-    """One consumer of a group, polled by its own thread."""
-
+class Member(commanded.Member):
     def __init__(self, name, config, topics):
-        super().__init__(name=name, daemon=True)
-        self.consumer = Consumer(config)
-        self.leaving = threading.Event()
-        self.failure = None
-        self.partitions = set()  # asking the consumer itself from another thread would block
+        super().__init__(name, Consumer(config))
         self.consumer.subscribe(topics, on_assign=self.gain, on_revoke=self.give_up,
                                 on_lost=self.give_up)
 
@@ -41,37 +32,16 @@ class Member(threading.Thread):
     def give_up(self, _, partitions):
         self.partitions -= {f"{p.topic}-{p.partition}" for p in partitions}
 
-    def run(self):
-        try:
-            while not self.leaving.is_set():
-                message = self.consumer.poll(0.05)
-                if message is None:
-                    continue
-                if message.error():
-                    raise KafkaException(message.error())
-                emit({**described(message), "event": "record", "member": self.name})
-        except KafkaException as error:
-            self.failure = error
-        finally:
-            self.consumer.close()
-
-    def assigned(self):
-        if self.failure:
-            raise self.failure
-        return sorted(self.partitions)
-
-    def leave(self):
-        self.leaving.set()
-        self.join()
-        if self.failure:
-            raise self.failure
+    def step(self):
+        message = self.consumer.poll(0.05)
+        if message is None:
+            return
+        if message.error():
+            raise KafkaException(message.error())
+        self.tell(described(message))
 
 
-class Driver:
-    def __init__(self, bootstrap):
-        self.bootstrap = bootstrap
-        self.producers, self.sends, self.members = {}, {}, {}
-
+class Driver(commanded.Driver):
     def producer(self, args):
         """producer id= [compression=] [c.CONFIG=]: records wait for `flush`, to share batches."""
         config = args.config(linger_ms="60000", batch_size="1000000")
@@ -148,15 +118,10 @@ class Driver:
         """join name= group= topics=a,b [c.CONFIG=]: a member; its records come as events."""
         config = args.config(auto_offset_reset="earliest", auto_commit_interval_ms="200")
         config.update({"bootstrap.servers": self.bootstrap, "group.id": args.need("group")})
-        member = Member(args.need("name"), config, args.need("topics").split(","))
-        self.members[args.need("name")] = member
-        member.start()
+        self.enter(args, Member(args.need("name"), config, args.need("topics").split(",")))
 
     def init(self, args):
         self.producers[args.need("id")].init_transactions(120)
-
-    def begin(self, args):
-        self.producers[args.need("id")].begin_transaction()
 
     def commit(self, args):
         self.producers[args.need("id")].commit_transaction(60)
@@ -207,12 +172,6 @@ class Driver:
                 copied += len(messages)
         emit({"copied": copied, "aborted": aborted})
 
-    def assignment(self, args):
-        emit({"partitions": self.members[args.need("name")].assigned()})
-
-    def leave(self, args):
-        self.members.pop(args.need("name")).leave()
-
     @functools.cached_property
     def admin(self):  # kept: its requests end with it
         return AdminClient({"bootstrap.servers": self.bootstrap})
@@ -239,23 +198,5 @@ class Driver:
         emit({"topics": sorted(self.admin.list_topics(timeout=60).topics)})
 
 
-VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave", "init", "begin",
-         "commit", "abort", "transform", "create", "describe", "delete", "topics")
-
-
-def main():
-    driver = Driver(sys.argv[1])
-    for line in sys.stdin:
-        verb, args = parts(line)
-        try:
-            if verb not in VERBS:
-                raise ValueError(f"no such command: {verb}")
-            getattr(driver, verb)(args)
-            if verb != "send":  # `flush` tells how it ended
-                done()
-        except Exception as error:  # the other side of the pipe judges it
-            failed(error)
-
-
 if __name__ == "__main__":
-    main()
+    Driver(sys.argv[1]).serve(sys.stdin)

@@ -1,9 +1,5 @@
-"""kafka-python under command: kafka_python.py BOOTSTRAP, commands on standard input.
-
-The line protocol and the commands are those of tests/interop/java/KafkaDriver.java.
-"""
+"""kafka-python under command: kafka_python.py BOOTSTRAP, commands on standard input (see commanded.py)."""
 import sys
-import threading
 import time
 
 from kafka import (ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer,
@@ -11,7 +7,8 @@ from kafka import (ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, K
 from kafka.admin import ConfigResource
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from wire import done, emit, failed, hexed, parts
+import commanded
+from wire import emit, hexed
 
 
 def described(record):
@@ -27,15 +24,11 @@ def following(offset):
     return OffsetAndMetadata(offset + 1, "", -1)
 
 
-class Member(threading.Thread, ConsumerRebalanceListener):
-    """One consumer of a group, polled by its own thread. It commits what it has told."""
+class Member(commanded.Member, ConsumerRebalanceListener):
+    """It commits what it has told."""
 
     def __init__(self, name, consumer, topics):
-        super().__init__(name=name, daemon=True)
-        self.consumer = consumer
-        self.leaving = threading.Event()
-        self.failure = None
-        self.partitions = set()
+        super().__init__(name, consumer)
         consumer.subscribe(topics, listener=self)
 
     def on_partitions_assigned(self, assigned):
@@ -44,33 +37,13 @@ class Member(threading.Thread, ConsumerRebalanceListener):
     def on_partitions_revoked(self, revoked):
         self.partitions = set()
 
-    def run(self):
-        try:
-            while not self.leaving.is_set():
-                for records in self.consumer.poll(timeout_ms=50).values():
-                    for record in records:
-                        emit({**described(record), "event": "record", "member": self.name})
-            self.consumer.close()
-        except Exception as error:
-            self.failure = error
-
-    def assigned(self):
-        if self.failure:
-            raise self.failure
-        return sorted(self.partitions)
-
-    def leave(self):
-        self.leaving.set()
-        self.join()
-        if self.failure:
-            raise self.failure
+    def step(self):
+        for records in self.consumer.poll(timeout_ms=50).values():
+            for record in records:
+                self.tell(described(record))
 
 
-class Driver:
-    def __init__(self, bootstrap):
-        self.bootstrap = bootstrap
-        self.producers, self.sends, self.members = {}, {}, {}
-
+class Driver(commanded.Driver):
     def producer(self, args):
         """producer id= [compression=] [c.CONFIG=]: records wait for `flush`, to share batches."""
         config = args.keywords(linger_ms=60_000, batch_size=1_000_000)
@@ -134,21 +107,10 @@ class Driver:
     def join(self, args):
         """join name= group= topics=a,b [c.CONFIG=]: a member; its records come as events."""
         consumer = self.consumer(args, auto_commit_interval_ms=200)
-        member = Member(args.need("name"), consumer, args.need("topics").split(","))
-        self.members[args.need("name")] = member
-        member.start()
-
-    def assignment(self, args):
-        emit({"partitions": self.members[args.need("name")].assigned()})
-
-    def leave(self, args):
-        self.members.pop(args.need("name")).leave()
+        self.enter(args, Member(args.need("name"), consumer, args.need("topics").split(",")))
 
     def init(self, args):
         self.producers[args.need("id")].init_transactions()
-
-    def begin(self, args):
-        self.producers[args.need("id")].begin_transaction()
 
     def commit(self, args):
         self.producers[args.need("id")].commit_transaction()
@@ -218,23 +180,5 @@ class Driver:
         emit({"topics": sorted(self.admin().list_topics())})
 
 
-VERBS = ("producer", "send", "flush", "close", "read", "join", "assignment", "leave", "init", "begin",
-         "commit", "abort", "transform", "create", "describe", "delete", "topics")
-
-
-def main():
-    driver = Driver(sys.argv[1])
-    for line in sys.stdin:
-        verb, args = parts(line)
-        try:
-            if verb not in VERBS:
-                raise ValueError(f"no such command: {verb}")
-            getattr(driver, verb)(args)
-            if verb != "send":  # `flush` tells how it ended
-                done()
-        except Exception as error:  # the other side of the pipe judges it
-            failed(error)
-
-
 if __name__ == "__main__":
-    main()
+    Driver(sys.argv[1]).serve(sys.stdin)
