@@ -1,10 +1,8 @@
 import java.io.PrintStream;
-import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -12,15 +10,9 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.config.AbstractConfig;
-import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData.Assignment;
 import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData.DescribedGroup;
@@ -30,27 +22,16 @@ import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetCommitResponseData;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorExecutor;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorResult;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorTimer;
-import org.apache.kafka.coordinator.group.GroupConfigManager;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
-import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataKey;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupMetadataValue;
-import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
-import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
-import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
-import org.apache.kafka.timeline.SnapshotRegistry;
 
 /** Random lives of a consumer group in Kafka's own coordinator, step by step. See README.md. */
-public class ConsumerScripts {
-    static final String GROUP = "g";
+public class ConsumerScripts extends Lives {
     static final String[] NAMES = {"A", "B", "C", "D"};
 
     public static void main(String[] args) throws Exception {
@@ -61,32 +42,13 @@ public class ConsumerScripts {
         System.exit(0);
     }
 
-    final Random random;
-    final int seed;
-    final ManualTime time = new ManualTime();
-    final Timer timer = new Timer();
-    final GroupCoordinatorShard shard;
     final Map<String, Client> clients = new TreeMap<>();
     Image image = new Image(1, new TreeMap<>(Map.of("t", 3)));
-    long offset = 0;
     long hash = 0;
     String answer;
 
     ConsumerScripts(int seed) throws Exception {
-        this.seed = seed;
-        this.random = new Random(seed);
-        Map<String, Object> own = Map.of(GroupCoordinatorConfig.CONSUMER_GROUP_ASSIGNORS_CONFIG, "range");
-        AbstractConfig raw = new AbstractConfig(GroupCoordinatorConfig.CONFIG_DEF, own, false);
-        GroupCoordinatorConfig config = new GroupCoordinatorConfig(raw);
-        ConfigDef both = new ConfigDef(GroupCoordinatorConfig.CONFIG_DEF);
-        ShareGroupConfig.CONFIG_DEF.configKeys().values().forEach(both::define);
-        AbstractConfig share = new AbstractConfig(both, Map.of(), false);
-        GroupConfigManager configs = new GroupConfigManager(Map.of(), config, new ShareGroupConfig(share));
-        GroupCoordinatorShard.Builder builder = new GroupCoordinatorShard.Builder(config, configs);
-        builder.withAuthorizerPlugin(Optional.empty());
-        shard = builder.withLogContext(new LogContext()).withTime(time).withTimer(timer).withExecutor(new NoExecutor())
-            .withCoordinatorMetrics(new GroupCoordinatorMetrics()).withTopicPartition(new TopicPartition("__consumer_offsets", 0))
-            .withSnapshotRegistry(new SnapshotRegistry(new LogContext())).build();
+        super(seed, Map.of(GroupCoordinatorConfig.CONSUMER_GROUP_ASSIGNORS_CONFIG, "range"));
         shard.onLoaded(image);
         for (String name : NAMES) clients.put(name, new Client(name));
     }
@@ -192,7 +154,7 @@ public class ConsumerScripts {
     void call(Client client, ConsumerGroupHeartbeatRequestData request) throws Exception {
         try {
             CoordinatorResult<ConsumerGroupHeartbeatResponseData, CoordinatorRecord> result =
-                shard.consumerGroupHeartbeat(context(client, 1), request);
+                shard.consumerGroupHeartbeat(context(client.name, 1), request);
             apply(() -> result);
             ConsumerGroupHeartbeatResponseData told = result.response();
             client.epoch = Math.max(told.memberEpoch(), 0);
@@ -218,7 +180,7 @@ public class ConsumerScripts {
             .setTopics(List.of(new OffsetCommitRequestData.OffsetCommitRequestTopic().setName("t").setTopicId(id("t")).setPartitions(List.of(
                 new OffsetCommitRequestData.OffsetCommitRequestPartition().setPartitionIndex(partition).setCommittedOffset(1)))));
         try {
-            CoordinatorResult<OffsetCommitResponseData, CoordinatorRecord> result = shard.commitOffset(context(client, 10), request);
+            CoordinatorResult<OffsetCommitResponseData, CoordinatorRecord> result = shard.commitOffset(context(client.name, 10), request);
             apply(() -> result);
             answer = Errors.forCode(result.response().topics().get(0).partitions().get(0).errorCode()).name();
         } catch (ApiException e) {
@@ -268,29 +230,10 @@ public class ConsumerScripts {
         return String.valueOf((char) (id.getMostSignificantBits() >>> 56));
     }
 
-    AuthorizableRequestContext context(Client client, int version) {
-        return (AuthorizableRequestContext) java.lang.reflect.Proxy.newProxyInstance(ConsumerScripts.class.getClassLoader(),
-            new Class<?>[] {AuthorizableRequestContext.class}, (proxy, method, arguments) -> switch (method.getName()) {
-                case "clientId" -> client.name;
-                case "clientAddress" -> InetAddress.getLoopbackAddress();
-                case "requestVersion" -> version;
-                default -> null;
-            });
-    }
-
-    interface Operation {
-        CoordinatorResult<?, CoordinatorRecord> run() throws Exception;
-    }
-
-    /** As the runtime, with a log that takes all. */
-    void apply(Operation operation) throws Exception {
-        CoordinatorResult<?, CoordinatorRecord> result = operation.run();
-        for (CoordinatorRecord record : result.records()) {
-            if (result.replayRecords()) shard.replay(offset++, -1, (short) -1, record);
-            if (record.key() instanceof ConsumerGroupMetadataKey)
-                hash = record.value() == null ? 0 : ((ConsumerGroupMetadataValue) record.value().message()).metadataHash();
-        }
-        if (result.appendFuture() != null) result.appendFuture().complete(null);
+    @Override
+    void written(CoordinatorRecord record) {
+        if (record.key() instanceof ConsumerGroupMetadataKey)
+            hash = record.value() == null ? 0 : ((ConsumerGroupMetadataValue) record.value().message()).metadataHash();
     }
 
     record Topic(String name, int partitionCount) implements CoordinatorMetadataImage.TopicMetadata {
@@ -340,95 +283,6 @@ public class ConsumerScripts {
 
         public Set<Uuid> deletedTopicIds() {
             return image.topicIds().stream().filter(id -> !next.topicIds().contains(id)).collect(Collectors.toSet());
-        }
-    }
-
-    class Timer implements CoordinatorTimer<CoordinatorRecord> {
-        record Due(long deadline, TimeoutOperation<CoordinatorRecord> operation) { }
-
-        final Map<String, Due> pending = new HashMap<>();
-
-        public void schedule(String key, long delay, TimeUnit unit, boolean retry, TimeoutOperation<CoordinatorRecord> operation) {
-            pending.put(key, new Due(time.milliseconds() + unit.toMillis(delay), operation));
-        }
-
-        public void schedule(String key, long delay, TimeUnit unit, boolean retry, long backoff, TimeoutOperation<CoordinatorRecord> operation) {
-            schedule(key, delay, unit, retry, operation);
-        }
-
-        public void scheduleIfAbsent(String key, long delay, TimeUnit unit, boolean retry, TimeoutOperation<CoordinatorRecord> operation) {
-            if (!pending.containsKey(key)) schedule(key, delay, unit, retry, operation);
-        }
-
-        public void cancel(String key) {
-            pending.remove(key);
-        }
-
-        public boolean isScheduled(String key) {
-            return pending.containsKey(key);
-        }
-
-        void pass(long ms) throws Exception {
-            long end = time.milliseconds() + ms;
-            while (true) {
-                Optional<Map.Entry<String, Due>> first = pending.entrySet().stream()
-                    .filter(entry -> entry.getValue().deadline() <= end)
-                    .min(Comparator.comparing((Map.Entry<String, Due> entry) -> entry.getValue().deadline()).thenComparing(entry -> entry.getKey()));
-                if (first.isEmpty()) break;
-                pending.remove(first.get().getKey());
-                time.set(Math.max(time.milliseconds(), first.get().getValue().deadline()));
-                TimeoutOperation<CoordinatorRecord> operation = first.get().getValue().operation();
-                apply(() -> operation.generateRecords());
-            }
-            time.set(end);
-        }
-    }
-
-    static class NoExecutor implements CoordinatorExecutor<CoordinatorRecord> {
-        public <R> boolean schedule(String key, TaskRunnable<R> task, TaskOperation<CoordinatorRecord, R> operation) {
-            throw new UnsupportedOperationException();
-        }
-
-        public boolean isScheduled(String key) {
-            return false;
-        }
-
-        public void cancel(String key) { }
-    }
-
-    static class ManualTime implements Time {
-        long now = 1_000_000;
-
-        void set(long now) {
-            this.now = now;
-        }
-
-        public long milliseconds() {
-            return now;
-        }
-
-        public long hiResClockMs() {
-            return now;
-        }
-
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        public void sleep(long ms) {
-            now += ms;
-        }
-
-        public void waitObject(Object object, Supplier<Boolean> condition, long deadline) {
-            throw new UnsupportedOperationException();
-        }
-
-        public org.apache.kafka.common.utils.Timer timer(long ms) {
-            throw new UnsupportedOperationException();
-        }
-
-        public <T> T waitForFuture(CompletableFuture<T> future, long deadline) {
-            throw new UnsupportedOperationException();
         }
     }
 }

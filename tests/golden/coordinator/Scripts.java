@@ -1,23 +1,16 @@
 import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
-import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.config.AbstractConfig;
-import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.message.DescribeGroupsResponseData.DescribedGroup;
 import org.apache.kafka.common.message.HeartbeatRequestData;
@@ -35,26 +28,16 @@ import org.apache.kafka.common.message.SyncGroupRequestData;
 import org.apache.kafka.common.message.SyncGroupRequestData.SyncGroupRequestAssignment;
 import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorExecutor;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorResult;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorTimer;
-import org.apache.kafka.coordinator.group.GroupConfigManager;
-import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
 import org.apache.kafka.coordinator.group.GroupMetadataManager;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupState;
-import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
-import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
-import org.apache.kafka.timeline.SnapshotRegistry;
 
 /** Random lives of a classic group in Kafka's own coordinator, step by step. See README.md. */
-public class Scripts {
-    static final String GROUP = "g";
+public class Scripts extends Lives {
     /** Lives that, of the first 6,000, have steps that are in none of the first 150. */
     static final int[] RARE = {
         190, 285, 351, 472, 488, 672, 792, 870, 959, 985, 1076, 1085, 1183, 1200, 1245, 1515, 1573, 1658,
@@ -73,34 +56,16 @@ public class Scripts {
         System.exit(0);
     }
 
-    final Random random;
-    final int seed;
-    final ManualTime time = new ManualTime();
-    final Timer timer = new Timer();
-    final GroupCoordinatorShard shard;
     final GroupMetadataManager groups;
     final Map<String, Client> clients = new TreeMap<>();
     /** Short names of member ids, in the order in which a client sees them. */
     final Map<String, String> tokens = new HashMap<>();
     final Map<String, Integer> seen = new HashMap<>();
     final List<String> answers = new ArrayList<>();
-    long offset = 0;
     boolean lost = false;
 
     Scripts(int seed) throws Exception {
-        this.seed = seed;
-        this.random = new Random(seed);
-        AbstractConfig raw = new AbstractConfig(GroupCoordinatorConfig.CONFIG_DEF, Map.of(), false);
-        GroupCoordinatorConfig config = new GroupCoordinatorConfig(raw);
-        ConfigDef both = new ConfigDef(GroupCoordinatorConfig.CONFIG_DEF);
-        ShareGroupConfig.CONFIG_DEF.configKeys().values().forEach(both::define);
-        AbstractConfig share = new AbstractConfig(both, Map.of(), false);
-        GroupConfigManager configs = new GroupConfigManager(Map.of(), config, new ShareGroupConfig(share));
-        GroupCoordinatorShard.Builder builder = new GroupCoordinatorShard.Builder(config, configs);
-        builder.withAuthorizerPlugin(Optional.empty());
-        shard = builder.withLogContext(new LogContext()).withTime(time).withTimer(timer).withExecutor(new NoExecutor())
-            .withCoordinatorMetrics(new GroupCoordinatorMetrics()).withTopicPartition(new TopicPartition("__consumer_offsets", 0))
-            .withSnapshotRegistry(new SnapshotRegistry(new LogContext())).build();
+        super(seed, Map.of());
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
         groups = (GroupMetadataManager) field.get(shard);
@@ -335,125 +300,28 @@ public class Scripts {
     }
 
     AuthorizableRequestContext context(Client client) {
-        return (AuthorizableRequestContext) java.lang.reflect.Proxy.newProxyInstance(Scripts.class.getClassLoader(),
-            new Class<?>[] {AuthorizableRequestContext.class}, (proxy, method, arguments) -> switch (method.getName()) {
-                case "clientId" -> client.name;
-                case "clientAddress" -> InetAddress.getLoopbackAddress();
-                case "requestVersion" -> (int) client.version();
-                default -> null;
-            });
-    }
-
-    interface Operation {
-        CoordinatorResult<?, CoordinatorRecord> run() throws Exception;
+        return context(client.name, client.version());
     }
 
     void settle() throws Exception {
         timer.pass(0);
     }
 
-    /** As the runtime, with a log that takes all. */
+    @Override
     void apply(Operation operation) throws Exception {
-        CoordinatorResult<?, CoordinatorRecord> result = operation.run();
-        for (CoordinatorRecord record : result.records())
-            if (result.replayRecords()) shard.replay(offset++, -1, (short) -1, record);
-        if (result.appendFuture() != null) result.appendFuture().complete(null);
+        super.apply(operation);
         forgetNewMember();
     }
 
-    class Timer implements CoordinatorTimer<CoordinatorRecord> {
-        record Due(long deadline, TimeoutOperation<CoordinatorRecord> operation) { }
-
-        final Map<String, Due> pending = new HashMap<>();
-
-        public void schedule(String key, long delay, TimeUnit unit, boolean retry, TimeoutOperation<CoordinatorRecord> operation) {
-            pending.put(key, new Due(time.milliseconds() + unit.toMillis(delay), operation));
-        }
-
-        public void schedule(String key, long delay, TimeUnit unit, boolean retry, long backoff, TimeoutOperation<CoordinatorRecord> operation) {
-            schedule(key, delay, unit, retry, operation);
-        }
-
-        public void scheduleIfAbsent(String key, long delay, TimeUnit unit, boolean retry, TimeoutOperation<CoordinatorRecord> operation) {
-            if (!pending.containsKey(key)) schedule(key, delay, unit, retry, operation);
-        }
-
-        public void cancel(String key) {
-            pending.remove(key);
-        }
-
-        public boolean isScheduled(String key) {
-            return pending.containsKey(key);
-        }
-
-        void pass(long ms) throws Exception {
-            long end = time.milliseconds() + ms;
-            while (true) {
-                Optional<Map.Entry<String, Due>> first = pending.entrySet().stream()
-                    .filter(entry -> entry.getValue().deadline() <= end)
-                    .min(Comparator.comparing((Map.Entry<String, Due> entry) -> entry.getValue().deadline())
-                        .thenComparing(entry -> rank(entry.getKey())).thenComparing(entry -> entry.getKey()));
-                if (first.isEmpty()) break;
-                pending.remove(first.get().getKey());
-                time.set(Math.max(time.milliseconds(), first.get().getValue().deadline()));
-                TimeoutOperation<CoordinatorRecord> operation = first.get().getValue().operation();
-                String leader = leader();
-                apply(() -> operation.generateRecords());
-                lost |= ambiguous(leader);
-            }
-            time.set(end);
-        }
-
-        int rank(String key) {
-            return key.startsWith("heartbeat-") ? 0 : key.startsWith("join-") ? 1 : key.startsWith("sync-") ? 2 : 3;
-        }
+    @Override
+    void due(Operation operation) throws Exception {
+        String leader = leader();
+        apply(operation);
+        lost |= ambiguous(leader);
     }
 
-    static class NoExecutor implements CoordinatorExecutor<CoordinatorRecord> {
-        public <R> boolean schedule(String key, TaskRunnable<R> task, TaskOperation<CoordinatorRecord, R> operation) {
-            throw new UnsupportedOperationException();
-        }
-
-        public boolean isScheduled(String key) {
-            return false;
-        }
-
-        public void cancel(String key) { }
-    }
-
-    static class ManualTime implements Time {
-        long now = 1_000_000;
-
-        void set(long now) {
-            this.now = now;
-        }
-
-        public long milliseconds() {
-            return now;
-        }
-
-        public long hiResClockMs() {
-            return now;
-        }
-
-        public long nanoseconds() {
-            return now * 1_000_000;
-        }
-
-        public void sleep(long ms) {
-            now += ms;
-        }
-
-        public void waitObject(Object object, java.util.function.Supplier<Boolean> condition, long deadline) {
-            throw new UnsupportedOperationException();
-        }
-
-        public org.apache.kafka.common.utils.Timer timer(long ms) {
-            throw new UnsupportedOperationException();
-        }
-
-        public <T> T waitForFuture(CompletableFuture<T> future, long deadline) {
-            throw new UnsupportedOperationException();
-        }
+    @Override
+    int rank(String timer) {
+        return timer.startsWith("heartbeat-") ? 0 : timer.startsWith("join-") ? 1 : timer.startsWith("sync-") ? 2 : 3;
     }
 }
