@@ -19,6 +19,7 @@ final class Pace {
   private final long[] ends; // end-to-end latency of each record in ns, 0: not yet
   private final long[] acks;
   private long start;
+  private long delay;
 
   Pace(int rate, int seconds, int bytes) {
     this.rate = rate;
@@ -26,6 +27,12 @@ final class Pace {
     this.bytes = bytes;
     ends = new long[rate * (WARM_UP_S + seconds)];
     acks = new long[ends.length];
+  }
+
+  /** The same, of records that shall arrive so much later than they are sent. */
+  Pace delayed(long delayMs) {
+    delay = delayMs * 1_000_000L;
+    return this;
   }
 
   private long due(int number) {
@@ -43,7 +50,7 @@ final class Pace {
       byte[] body = ByteBuffer.allocate(bytes).putInt(number).array();
       sender.send(body, () -> acks[own] = System.nanoTime() - due(own));
     }
-    long deadline = System.nanoTime() + 30_000_000_000L;
+    long deadline = System.nanoTime() + delay + 30_000_000_000L;
     while (missing(ends) + missing(acks) > 0 && System.nanoTime() < deadline) {
       LockSupport.parkNanos(1_000_000L);
     }
@@ -57,7 +64,7 @@ final class Pace {
   void arrived(byte[] body) {
     int number = ByteBuffer.wrap(body).getInt();
     if (ends[number] == 0) {
-      ends[number] = System.nanoTime() - due(number);
+      ends[number] = System.nanoTime() - due(number) - delay;
     }
   }
 

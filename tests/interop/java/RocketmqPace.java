@@ -8,7 +8,7 @@ import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 
-/** RocketmqPace NAMESRV TOPIC RATE SECONDS BYTES: latency of sends and end to end. */
+/** RocketmqPace NAMESRV TOPIC RATE SECONDS BYTES DELAY_MS: latency of sends and end to end. */
 final class RocketmqPace {
   private RocketmqPace() {}
 
@@ -16,6 +16,8 @@ final class RocketmqPace {
     String topic = args[1];
     Pace pace = new Pace(
         Integer.parseInt(args[2]), Integer.parseInt(args[3]), Integer.parseInt(args[4]));
+    long delay = Long.parseLong(args[5]);
+    pace.delayed(delay);
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("pace_" + topic);
     consumer.setNamesrvAddr(args[0]);
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
@@ -36,7 +38,7 @@ final class RocketmqPace {
       }
       LockSupport.parkNanos(10_000_000L);
     }
-    pace.run((body, acknowledged) -> producer.send(new Message(topic, body), new SendCallback() {
+    pace.run((body, acknowledged) -> producer.send(message(topic, body, delay), new SendCallback() {
       @Override
       public void onSuccess(SendResult result) {
         acknowledged.run();
@@ -48,6 +50,14 @@ final class RocketmqPace {
       }
     }));
     System.exit(0);
+  }
+
+  private static Message message(String topic, byte[] body, long delayMs) {
+    Message message = new Message(topic, body);
+    if (delayMs > 0) {
+      message.setDelayTimeMs(delayMs);
+    }
+    return message;
   }
 
   private static long owned(DefaultMQPushConsumer consumer, String topic) {
