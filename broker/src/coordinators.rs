@@ -42,16 +42,15 @@ use duolog_log_core::gate::{GatePoint, GateSubject};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
+pub use self::env::Parts;
 use self::groups::Groups;
 pub use self::rocketmq::NoticeSink;
 use self::service::{Cleanup, Service, TopicSettings};
 use self::shard::Shard;
-use crate::config::Config;
+use crate::controller::ControllerError;
 use crate::controller::image::Topic;
-use crate::controller::{Controller, ControllerError};
 use crate::instruments::{Instruments, Passage};
 use crate::limits::EVENTS_ON_THEIR_WAY_MAX;
-use crate::partitions::Partitions;
 
 /// All group coordinators of this node.
 pub struct Coordinators {
@@ -69,19 +68,14 @@ impl fmt::Debug for Coordinators {
 
 impl Coordinators {
     /// No coordinators yet. Call it inside the runtime that they shall run on.
-    pub fn new(
-        config: &Config,
-        controller: Arc<Controller>,
-        partitions: Arc<Partitions>,
-        instruments: Arc<Instruments>,
-        stopping: CancellationToken,
-    ) -> Arc<Self> {
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { config, controller, partitions, instruments, stopping } = parts;
         let topic = TopicSettings {
             partitions: config.group.offsets_topic_partitions,
             segment_bytes: config.group.offsets_topic_segment_bytes,
             cleanup: Cleanup::Compacted,
         };
-        let groups = Groups::new(config, controller, instruments.events.clone());
+        let groups = Groups::new(&config, controller, instruments.events.clone());
         Arc::new(Self {
             groups: Service::new(groups, partitions, topic, stopping.clone()),
             instruments,

@@ -12,10 +12,10 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
-use crate::coordinators::Coordinators;
 use crate::coordinators::halves::Halves;
 use crate::coordinators::timers::Timers;
 use crate::coordinators::transactions::Transactions;
+use crate::coordinators::{Coordinators, Parts};
 use crate::data_dir::DataDirError;
 use crate::heavy::BatchReading;
 use crate::instruments::Instruments;
@@ -120,23 +120,16 @@ impl Node {
         let image = Image::empty(config.values.clone());
         let controller =
             Arc::new(Controller::open(image, partitions.clone(), instruments.clone()).await?);
-        let coordinators = Coordinators::new(
-            &config,
-            controller.clone(),
-            partitions.clone(),
-            instruments.clone(),
-            stopping.clone(),
-        );
-        let transactions = Transactions::new(
-            &config,
-            controller.clone(),
-            partitions.clone(),
-            coordinators.clone(),
-            instruments.clone(),
-            stopping.clone(),
-        );
-        let (timers, halves) =
-            rocketmqs_own(&config, &controller, &partitions, &instruments, &stopping);
+        let parts = Parts {
+            config: config.clone(),
+            controller: controller.clone(),
+            partitions: partitions.clone(),
+            instruments: instruments.clone(),
+            stopping: stopping.clone(),
+        };
+        let coordinators = Coordinators::new(parts.clone());
+        let transactions = Transactions::new(parts.clone(), coordinators.clone());
+        let (timers, halves) = (Timers::new(parts.clone()), Halves::new(parts));
         let node = Arc::new(Self {
             fetch_sessions: FetchSessions::new(config.fetch_session_slots),
             telemetry: Telemetry::new(config.telemetry.max_bytes),
@@ -222,21 +215,6 @@ impl Node {
         self.stopping.cancel();
         housekeeping::stop(self).await;
     }
-}
-
-/// The coordinators of what RocketMQ keeps back before it comes to its queue.
-fn rocketmqs_own(
-    config: &Config,
-    controller: &Arc<Controller>,
-    partitions: &Arc<Partitions>,
-    instruments: &Arc<Instruments>,
-    stopping: &CancellationToken,
-) -> (Arc<Timers>, Arc<Halves>) {
-    let parts = || (controller.clone(), partitions.clone(), instruments.clone(), stopping.clone());
-    let (of, at, with, until) = parts();
-    let timers = Timers::new(config, of, at, with, until);
-    let (of, at, with, until) = parts();
-    (timers, Halves::new(config, of, at, with, until))
 }
 
 /// What a first start writes into so many log directories.

@@ -15,14 +15,14 @@ mod source;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duolog_bridge::backend::NewRecord;
 use duolog_coordinator::delivery::{Delivers, OpenNote, StoredMessage};
 use duolog_log_core::event::{Event, EventKind, Protocol};
 use duolog_log_core::gate::{GatePoint, GateSubject};
-use duolog_log_core::ids::{Offset, ProducerEpoch, ProducerId, TopicPartition};
+use duolog_log_core::ids::{Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition};
 use duolog_log_core::log::LogError;
 use duolog_log_core::producers::DeliveryPosition;
 use parking_lot::Mutex;
@@ -30,11 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::draft::{Carried, Draft};
 pub(super) use self::source::Source;
+use super::env::{Env, Parts};
 use super::kind::Kind;
-use super::service::{self, Service};
+use super::service::{self, Cleanup, Service, TopicSettings};
 use crate::clock;
+use crate::config::FlushDiskType;
 use crate::instruments::{Instruments, Passage};
-use crate::partitions::append::AppendError;
+use crate::partitions::append::{AppendError, Flush};
 use crate::partitions::{Partition, Partitions};
 
 /// Between two attempts at what failed.
@@ -42,6 +44,9 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A log that is not on disk after so long is asked for it again.
 const SYNC_AGAIN_MS: i64 = 1_000;
+
+/// Of the coordinators' own logs: small enough that what is done goes soon.
+const SEGMENT_BYTES: i32 = 64 * 1024 * 1024;
 
 /// Notes that are followed in one go.
 const NOTES_AT_ONCE: usize = 16;
@@ -93,15 +98,40 @@ pub(super) struct Courier<K: Carries> {
 }
 
 impl<K: Carries> Courier<K> {
+    /// No coordinator yet: `partitions` of them, of the kind that is made with its surroundings, what
+    /// is flushed when, and this courier. Call it inside the runtime that they shall run on.
     pub(super) fn new(
-        service: Service<K>,
-        partitions: Arc<Partitions>,
-        instruments: Arc<Instruments>,
-        flush_interval_ms: i64,
-        stopping: CancellationToken,
-    ) -> Self {
-        let ways = Mutex::default();
-        Self { service, partitions, instruments, flush_interval_ms, ways, stopping }
+        parts: Parts,
+        partitions: i32,
+        kind: impl FnOnce(Env, Flush, Weak<Self>) -> K,
+    ) -> Arc<Self> {
+        let Parts { config, controller, partitions: logs, instruments, stopping } = parts;
+        let topic =
+            TopicSettings { partitions, segment_bytes: SEGMENT_BYTES, cleanup: Cleanup::Trimmed };
+        let flush_interval_ms = config.rocketmq.flush_interval_ms;
+        let flush = match config.rocketmq.flush_disk_type {
+            FlushDiskType::Sync => Flush::Now,
+            FlushDiskType::Async => Flush::Within(flush_interval_ms),
+        };
+        Arc::new_cyclic(|courier| {
+            let env = Env::new(controller, instruments.events.clone());
+            let kind = kind(env, flush, courier.clone());
+            let service = Service::new(kind, logs.clone(), topic, stopping.clone());
+            let ways = Mutex::default();
+            Self { service, partitions: logs, instruments, flush_interval_ms, ways, stopping }
+        })
+    }
+
+    /// Begins to read what the last run left, and to look at the clock. Once.
+    pub(super) fn start(self: &Arc<Self>) {
+        let courier = self.clone();
+        self.service.handle().spawn(async move { courier.service.run().await });
+        let _ = self.service.shards();
+    }
+
+    /// Ends the coordinators if their own topic was deleted.
+    pub(super) fn topic_deleted(&self, topic: TopicId) {
+        self.service.topic_deleted(topic);
     }
 
     /// Follows the open notes of coordinator `index` for `target`. Does not wait.

@@ -14,25 +14,18 @@ use duolog_coordinator::txn::rocketmq::error::HalfError;
 use duolog_coordinator::txn::rocketmq::event::{Due, Ending, Event, Key, Response};
 use duolog_coordinator::txn::rocketmq::shard::HalfShard;
 use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
-use tokio_util::sync::CancellationToken;
 
 use self::kind::Prepared;
 use super::courier::{Courier, Source};
-use super::env::Env;
-use super::service::{self, Cleanup, Service, TopicSettings};
+use super::env::Parts;
+use super::service;
 use super::shard::Shard;
-use crate::config::{Config, FlushDiskType};
 use crate::controller::Controller;
 use crate::controller::names::HALF_TOPIC;
-use crate::instruments::Instruments;
-use crate::partitions::append::Flush;
-use crate::partitions::{Partition, Partitions};
+use crate::partitions::Partition;
 
 /// A producer group's half messages are decided by one of so many coordinators.
 const PARTITIONS: i32 = 4;
-
-/// Small enough that what is settled goes soon.
-const SEGMENT_BYTES: i32 = 64 * 1024 * 1024;
 
 /// Who asks producers about half messages.
 pub trait CheckSink: Send + Sync {
@@ -68,45 +61,18 @@ impl fmt::Debug for Halves {
 
 impl Halves {
     /// No coordinator yet. Call it inside the runtime that they shall run on.
-    pub fn new(
-        config: &Config,
-        controller: Arc<Controller>,
-        partitions: Arc<Partitions>,
-        instruments: Arc<Instruments>,
-        stopping: CancellationToken,
-    ) -> Arc<Self> {
-        let topic = TopicSettings {
-            partitions: PARTITIONS,
-            segment_bytes: SEGMENT_BYTES,
-            cleanup: Cleanup::Trimmed,
-        };
-        let interval_ms = config.rocketmq.flush_interval_ms;
-        let flush = match config.rocketmq.flush_disk_type {
-            FlushDiskType::Sync => Flush::Now,
-            FlushDiskType::Async => Flush::Within(interval_ms),
-        };
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let (controller, config) = (parts.controller.clone(), parts.config.rocketmq.checks);
         let checks = Arc::<OnceLock<Arc<dyn CheckSink>>>::default();
-        let check_config = config.rocketmq.checks;
-        let courier = Arc::new_cyclic(|courier| {
-            let env = Env::new(controller.clone(), instruments.events.clone());
-            let kind = Prepared::new(env, flush, check_config, checks.clone(), courier.clone());
-            let service = Service::new(kind, partitions.clone(), topic, stopping.clone());
-            Courier::new(service, partitions, instruments, interval_ms, stopping)
+        let courier = Courier::new(parts, PARTITIONS, |env, flush, courier| {
+            Prepared::new(env, flush, config, checks.clone(), courier)
         });
-        Arc::new(Self {
-            courier,
-            controller,
-            config: check_config,
-            checks,
-            next: AtomicU64::new(0),
-        })
+        Arc::new(Self { courier, controller, config, checks, next: AtomicU64::new(0) })
     }
 
     /// Begins to read what the last run left, and to look at the clock. Once.
     pub fn start(&self) {
-        let courier = self.courier.clone();
-        self.courier.service.handle().spawn(async move { courier.service.run().await });
-        let _ = self.courier.service.shards();
+        self.courier.start();
     }
 
     /// Says, once, who asks producers.
@@ -117,7 +83,7 @@ impl Halves {
 
     /// Ends the coordinators if `__rmq.half` itself was deleted.
     pub fn topic_deleted(&self, topic: TopicId) {
-        self.courier.service.topic_deleted(topic);
+        self.courier.topic_deleted(topic);
     }
 
     /// Stores a half message; once this returns every replica in sync has it.

@@ -16,27 +16,21 @@ use duolog_coordinator::timer::event::{Event, Key, Notice, Response, Waiting};
 use duolog_coordinator::timer::shard::TimerShard;
 use duolog_log_core::event::{Event as Observed, EventKind, Protocol};
 use duolog_log_core::gate::GatePoint;
-use duolog_log_core::ids::{Offset, TopicId};
-use tokio_util::sync::CancellationToken;
+use duolog_log_core::ids::TopicId;
 
 use super::courier::{Carries, Courier, Source};
-use super::env::Env;
+use super::env::{Env, Parts};
 use super::kind::Kind;
-use super::service::{Cleanup, Service, TopicSettings};
 use super::shard::Shard;
 use crate::clock;
-use crate::config::{Config, FlushDiskType};
 use crate::controller::image::Topic;
-use crate::controller::{Controller, ControllerError, names};
+use crate::controller::{ControllerError, names};
 use crate::instruments::Instruments;
-use crate::partitions::append::{AppendError, Flush};
-use crate::partitions::{Partition, Partitions};
+use crate::partitions::Partition;
+use crate::partitions::append::Flush;
 
 /// Timers are decided by one coordinator, as the original has one wheel.
 const PARTITIONS: i32 = 1;
-
-/// Small enough that what is done goes soon.
-const SEGMENT_BYTES: i32 = 64 * 1024 * 1024;
 
 /// A message that is stored until its time.
 #[derive(Clone, Debug)]
@@ -62,42 +56,21 @@ impl fmt::Debug for Timers {
 
 impl Timers {
     /// No coordinator yet. Call it inside the runtime that it shall run on.
-    pub fn new(
-        config: &Config,
-        controller: Arc<Controller>,
-        partitions: Arc<Partitions>,
-        instruments: Arc<Instruments>,
-        stopping: CancellationToken,
-    ) -> Arc<Self> {
-        let topic = TopicSettings {
-            partitions: PARTITIONS,
-            segment_bytes: SEGMENT_BYTES,
-            cleanup: Cleanup::Trimmed,
-        };
-        let interval_ms = config.rocketmq.flush_interval_ms;
-        let flush = match config.rocketmq.flush_disk_type {
-            FlushDiskType::Sync => Flush::Now,
-            FlushDiskType::Async => Flush::Within(interval_ms),
-        };
-        let courier = Arc::new_cyclic(|courier| {
-            let env = Env::new(controller, instruments.events.clone());
-            let timing = Timing { env, flush, courier: courier.clone() };
-            let service = Service::new(timing, partitions.clone(), topic, stopping.clone());
-            Courier::new(service, partitions, instruments.clone(), interval_ms, stopping)
-        });
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let instruments = parts.instruments.clone();
+        let courier =
+            Courier::new(parts, PARTITIONS, |env, flush, courier| Timing { env, flush, courier });
         Arc::new(Self { courier, instruments, next: AtomicU64::new(0) })
     }
 
     /// Begins to read what the last run left, and to look at the clock. Once.
     pub fn start(&self) {
-        let courier = self.courier.clone();
-        self.courier.service.handle().spawn(async move { courier.service.run().await });
-        let _ = self.courier.service.shards();
+        self.courier.start();
     }
 
     /// Ends the coordinator if `rmq_sys_timer` itself was deleted.
     pub fn topic_deleted(&self, topic: TopicId) {
-        self.courier.service.topic_deleted(topic);
+        self.courier.topic_deleted(topic);
     }
 
     /// `rmq_sys_timer`, created on first need.
@@ -222,13 +195,7 @@ impl Kind for Timing {
         let Some(courier) = self.courier.upgrade() else { return };
         match notice {
             Notice::Deliver(target) => courier.deliver(index, target),
-            Notice::Trim(offset) => {
-                self.env.handle.spawn(async move {
-                    if let Err(error) = trim(&courier, index, offset).await {
-                        tracing::debug!(%error, "the log of timers is trimmed another time");
-                    }
-                });
-            }
+            Notice::Trim(offset) => courier.trim(index, offset),
         }
     }
 
@@ -249,15 +216,6 @@ impl Carries for Timing {
         let payload = origin::with_store_timestamp(&message.payload, now_ms);
         NewRecord { timestamp_ms: now_ms, payload: payload.into() }
     }
-}
-
-/// Raises the log's start to `offset`: all below is done, and known to be.
-async fn trim(courier: &Courier<Timing>, index: i32, offset: Offset) -> Result<(), AppendError> {
-    let Some(shard) = courier.service.shard_at(index) else { return Ok(()) };
-    let log = shard.partition();
-    courier.on_disk(log, log.offsets().log_end, 0).await?;
-    log.delete_records(offset.0).await?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -26,9 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::kind::Transactional;
 pub use self::markers::{Mark, MarkError};
-use super::Coordinators;
 use super::service::{Cleanup, Service, TopicSettings};
-use crate::config::Config;
+use super::{Coordinators, Parts};
 use crate::controller::image::Topic;
 use crate::controller::{Controller, ControllerError};
 use crate::instruments::{Instruments, Passage};
@@ -68,14 +67,8 @@ macro_rules! answer_of {
 
 impl Transactions {
     /// No coordinators yet. Call it inside the runtime that they shall run on.
-    pub fn new(
-        config: &Config,
-        controller: Arc<Controller>,
-        partitions: Arc<Partitions>,
-        groups: Arc<Coordinators>,
-        instruments: Arc<Instruments>,
-        stopping: CancellationToken,
-    ) -> Arc<Self> {
+    pub fn new(parts: Parts, groups: Arc<Coordinators>) -> Arc<Self> {
+        let Parts { config, controller, partitions, instruments, stopping } = parts;
         let topic = TopicSettings {
             partitions: config.transactions.topic_partitions,
             segment_bytes: config.transactions.topic_segment_bytes,
@@ -83,7 +76,7 @@ impl Transactions {
         };
         Arc::new_cyclic(|this| {
             let kind = Transactional::new(
-                config,
+                &config,
                 controller.clone(),
                 partitions.clone(),
                 instruments.events.clone(),
