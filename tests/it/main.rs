@@ -15,6 +15,7 @@ mod kafka_schema;
 mod layering;
 mod malformed;
 mod matrix;
+mod requests;
 mod scale;
 mod scripts;
 mod serve;
