@@ -39,6 +39,14 @@ impl From<Vec<KeyChange>> for Alteration {
 }
 
 impl Alteration {
+    /// The changes that were asked for one by one.
+    pub fn named(&self) -> &[KeyChange] {
+        match self {
+            Self::Keys(changes) => changes,
+            Self::Whole(_) => &[],
+        }
+    }
+
     /// The changes that this means for `held`.
     pub fn changes(&self, held: &Overrides) -> Vec<KeyChange> {
         match self {
@@ -211,9 +219,10 @@ fn changed(
     check: impl Fn(&str, &str, Option<&'static Key>) -> Result<(), ChangeError>,
 ) -> Result<Overrides, ChangeError> {
     let mut after = overrides.clone();
+    check_lists(changes, |name| known(name).key)?;
     for (name, change) in changes {
         let Known { key, default } = known(name);
-        apply(&mut after, name, change, key.map(|key| key.kind), default)?;
+        apply(&mut after, name, change, default);
         if let (Some(value), false) = (after.get(name), *change == Change::Delete) {
             check(name, value, key)?;
         }
@@ -221,30 +230,40 @@ fn changed(
     Ok(after)
 }
 
-fn apply(
-    overrides: &mut Overrides,
-    name: &str,
-    change: &Change,
-    kind: Option<Kind>,
-    default: Option<String>,
+/// Refuses to add to what is no list, or to take from it.
+///
+/// Kafka does so before it looks at values, and at the name of what they are for.
+pub fn check_lists(
+    changes: &[KeyChange],
+    key: impl Fn(&str) -> Option<&'static Key>,
 ) -> Result<(), ChangeError> {
-    let (word, parts) = match change {
+    for (name, change) in changes {
+        let word = match change {
+            Change::Set(_) | Change::Delete => continue,
+            Change::Append(_) => "APPEND",
+            Change::Subtract(_) => "SUBTRACT",
+        };
+        if key(name).is_none_or(|key| key.kind != Kind::List) {
+            return Err(ChangeError::InvalidConfig(format!(
+                "Can't {word} to key {name} because its type is not LIST."
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn apply(overrides: &mut Overrides, name: &str, change: &Change, default: Option<String>) {
+    let parts = match change {
         Change::Set(value) => {
             overrides.insert(name.to_owned(), value.clone());
-            return Ok(());
+            return;
         }
         Change::Delete => {
             overrides.remove(name);
-            return Ok(());
+            return;
         }
-        Change::Append(parts) => ("APPEND", parts),
-        Change::Subtract(parts) => ("SUBTRACT", parts),
+        Change::Append(parts) | Change::Subtract(parts) => parts,
     };
-    if kind != Some(Kind::List) {
-        return Err(ChangeError::InvalidConfig(format!(
-            "Can't {word} to key {name} because its type is not LIST."
-        )));
-    }
     let held = overrides.get(name).cloned().or(default).unwrap_or_default();
     let mut list = key::list(&held);
     for part in key::list(parts) {
@@ -255,7 +274,6 @@ fn apply(
         }
     }
     overrides.insert(name.to_owned(), list.join(","));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ struct Asked {
     guard: VerificationGuard,
     epoch: i16,
     lowest_sequence: i32,
+    /// Of the request that asked first, as in VerificationStateEntry.
     epochs: TxnEpochs,
     since_ms: i64,
 }
@@ -93,7 +94,6 @@ impl Verifications {
         } else if producer_epoch == asked.epoch {
             asked.lowest_sequence = asked.lowest_sequence.min(base_sequence);
         }
-        asked.epochs = epochs;
         asked.guard
     }
 

@@ -43,7 +43,7 @@ fn lists_grow_and_shrink_from_what_is_held_or_else_the_default() {
         let mut after = Overrides::new();
         after.extend(held.map(|held| ("l".to_owned(), held.to_owned())));
         let default = Some("a,b".to_owned());
-        assert_eq!(apply(&mut after, "l", &change, Some(Kind::List), default), Ok(()));
+        apply(&mut after, "l", &change, default);
         assert_eq!(after.get("l").map(String::as_str), Some(wanted));
     };
     check(None, append("c"), "a,b,c");
@@ -65,6 +65,11 @@ fn a_topics_refusals_have_kafkas_words() {
     });
     assert_eq!(refused("no.such", subtract("1")), {
         "Can't SUBTRACT to key no.such because its type is not LIST."
+    });
+    let both = [("cleanup.policy", set("shred")), ("retention.ms", append("1"))];
+    assert_eq!(changed(topic, &[], &both), {
+        let text = "Can't APPEND to key retention.ms because its type is not LIST.";
+        Err(ChangeError::InvalidConfig(text.to_owned()))
     });
     assert_eq!(refused("segment.ms", set("0")), {
         "Invalid value 0 for configuration segment.ms: Value must be at least 1"

@@ -26,8 +26,13 @@ use crate::limits::DESCRIBED_BYTES_MAX;
 /// `ConfigResource.Type`.
 pub(super) const TOPIC: i8 = 2;
 pub(super) const BROKER: i8 = 4;
+const BROKER_LOGGER: i8 = 8;
 pub(super) const CLIENT_METRICS: i8 = 16;
 pub(super) const GROUP: i8 = 32;
+const TYPES: [i8; 5] = [TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP];
+/// One resource of a kind that there is not spoils the whole request (KafkaApis.handleDescribeConfigsRequest).
+const MALFORMED: &str = "This most likely occurs because of a request being malformed by the client library or the message \
+    was sent to an incompatible broker. See the broker logs for more details.";
 
 /// The API.
 pub(super) struct DescribeConfigs;
@@ -39,10 +44,12 @@ impl Handler for DescribeConfigs {
 
     async fn handle(context: &Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse {
         let image = Arc::clone(&context.node.controller.image());
+        let is_malformed = request.resources.iter().any(|it| !TYPES.contains(&it.resource_type));
         let mut room = DESCRIBED_BYTES_MAX;
         let mut results = Vec::with_capacity(request.resources.len());
         for resource in &request.resources {
             let entries = match resource.resource_type {
+                _ if is_malformed => Err(Refused::invalid_request(MALFORMED)),
                 _ if room == 0 => Err(too_many()),
                 TOPIC => topic(context, &image, resource),
                 BROKER => broker(context, &image, resource),

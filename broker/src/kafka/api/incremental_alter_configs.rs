@@ -11,6 +11,7 @@ use super::admin::{Decided, Refused, duplicates, fields};
 use super::describe_configs::{BROKER, CLIENT_METRICS, GROUP, TOPIC, unknown_type};
 use super::{Context, Handler};
 use crate::config::change::{self, Alteration, Change, KeyChange};
+use crate::config::key;
 use crate::config::topic::Overrides;
 use crate::controller::names;
 use crate::controller::record::ConfigScope;
@@ -143,6 +144,7 @@ async fn alter_topic(
     alteration: Alteration,
     validate_only: bool,
 ) -> Decided {
+    change::check_lists(alteration.named(), key::topic_key)?;
     if name.is_empty() {
         return Err(Refused::invalid_request("Default topic resources are not allowed."));
     }
@@ -187,6 +189,7 @@ async fn alter_group(
     alteration: Alteration,
     validate_only: bool,
 ) -> Decided {
+    change::check_lists(alteration.named(), key::group_key)?;
     if name.is_empty() {
         return Err(Refused::invalid_request("Default group resources are not allowed."));
     }

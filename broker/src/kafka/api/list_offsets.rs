@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use duolog_log_core::ids::{Offset, TopicId};
 use duolog_log_core::log::{LogReader, TimestampOffset};
 
 use super::fetch::check_epoch;
@@ -96,7 +97,7 @@ fn named_twice(topics: &[ListOffsetsTopic]) -> BTreeMap<(Str, i32), Named> {
 
 async fn find(
     context: &Context,
-    topic: Option<duolog_log_core::ids::TopicId>,
+    topic: Option<TopicId>,
     asked: &ListOffsetsPartition,
     isolation_level: i8,
 ) -> Result<TimestampOffset, ErrorCode> {
@@ -123,9 +124,13 @@ fn look_up(
     let found = match timestamp {
         LATEST => return Ok(at(end, offsets.leader_epoch)),
         EARLIEST | EARLIEST_LOCAL => {
-            let epoch =
-                reader.leader_epochs().epoch_of(duolog_log_core::ids::Offset(offsets.log_start));
-            return Ok(at(offsets.log_start, epoch.map_or(-1, |epoch| epoch.0)));
+            let epochs = reader.leader_epochs();
+            let epoch = match epochs.entries() {
+                // A leader notes where its epoch begins before anything is written in it (Partition.makeLeader).
+                [] => offsets.leader_epoch,
+                _ => epochs.epoch_of(Offset(offsets.log_start)).map_or(-1, |epoch| epoch.0),
+            };
+            return Ok(at(offsets.log_start, epoch));
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => None,
         MAX_TIMESTAMP => reader.max_timestamp(end).map_err(ErrorCode::of)?,

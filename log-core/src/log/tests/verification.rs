@@ -76,6 +76,21 @@ fn under_rising_epochs_a_producer_begins_at_zero() {
 }
 
 #[test]
+fn the_request_that_asked_first_says_whether_epochs_rise() {
+    let mut log = open(&data_disk(), small(4096));
+    let ask = |log: &mut Log, producer, sequence, epochs| {
+        log.begin_verification(&of(producer, sequence, epochs), 0).unwrap().expect("a guard")
+    };
+    ask(&mut log, (1, 0), 5, TxnEpochs::Stay);
+    let guard = ask(&mut log, (1, 0), 5, TxnEpochs::Rise);
+    append(&mut log, txn((1, 0), 5, Verified::Guard(guard))).expect("as under transactions v1");
+    ask(&mut log, (2, 0), 5, TxnEpochs::Rise);
+    let guard = ask(&mut log, (2, 0), 5, TxnEpochs::Stay);
+    let answer = append(&mut log, txn((2, 0), 5, Verified::Guard(guard)));
+    assert!(matches!(answer, Err(LogError::OutOfOrderSequence { expected: 0, .. })), "{answer:?}");
+}
+
+#[test]
 fn positions_of_a_group_coordinator_have_no_sequence_but_an_epoch_and_a_guard() {
     let mut log = open(&data_disk(), small(4096));
     let positions = |epoch, verified| {

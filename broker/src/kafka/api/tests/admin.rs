@@ -137,6 +137,28 @@ async fn a_changed_setting_acts_at_once_and_outlives_the_topics_growth() {
 }
 
 #[tokio::test]
+async fn what_is_no_list_is_not_taken_from_whatever_the_resource_is_called() {
+    let served = Served::start(&[]).await;
+    let mut request = set_retention("", "1000");
+    for (kind, name, key, code) in [
+        (2, "a b", "retention.ms", ErrorCode::InvalidConfig),
+        (2, "", "retention.ms", ErrorCode::InvalidConfig),
+        (2, "a b", "cleanup.policy", ErrorCode::InvalidTopicException),
+        (2, "", "cleanup.policy", ErrorCode::InvalidRequest),
+        (32, "", "consumer.session.timeout.ms", ErrorCode::InvalidConfig),
+        (16, "", "metrics", ErrorCode::InvalidConfig),
+    ] {
+        let resource = request.resources.first_mut().expect("one");
+        (resource.resource_type, resource.resource_name) = (kind, name.into());
+        let config = resource.configs.first_mut().expect("one");
+        (config.name, config.config_operation) = (key.into(), 3);
+        let response: IncrementalAlterConfigsResponse = served.ask(1, &request).await;
+        let result = response.responses.first().expect("a result");
+        assert_eq!(result.error_code, code.code(), "{kind} {name:?} {key}");
+    }
+}
+
+#[tokio::test]
 async fn long_names_and_values_come_back_in_texts_that_fit() {
     let served = Served::start(&[]).await;
     create(&served, "t", 1).await;

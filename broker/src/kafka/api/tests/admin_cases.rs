@@ -16,7 +16,6 @@ const DIFFERENCES: &[Difference] = &[
     (r#"{"name":"e3","#, "e3", 0, "a list is shown as it was read"),
     (r#"{"name":"e9","#, "e9", 40, "there is no tiered storage"),
     (r#"[{"name":""}],"responsePartitionLimit""#, "", 17, "Kafka fails on an empty name"),
-    (r#""resourceType":7,"resourceName":"x","configurationKeys""#, "7/x", 42, "a clearer text"),
     (r#""configOperation":7"#, "2/one", 42, "Kafka fails on an unknown operation"),
     (r#""no.such","configOperation":0,"value":"3""#, "4/1", 40, "no key is without effect"),
     (r#""ssl.keystore.password""#, "4/1/ssl.keystore.password", 0, "read only while it runs"),

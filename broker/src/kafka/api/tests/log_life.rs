@@ -22,12 +22,14 @@ async fn delete(client: &mut Client, version: i16, offset: i64) -> (i16, i64) {
     (partition.error_code, partition.low_watermark)
 }
 
-async fn earliest(client: &mut Client) -> i64 {
+/// The log start and its leader epoch.
+async fn earliest(client: &mut Client) -> (i64, i32) {
     let partition = ListOffsetsPartition { timestamp: -2, ..ListOffsetsPartition::default() };
     let topics = vec![ListOffsetsTopic { name: "t".into(), partitions: vec![partition] }];
     let request = ListOffsetsRequest { topics, ..ListOffsetsRequest::default() };
     let response: ListOffsetsResponse = client.call(7, &request).await;
-    response.topics[0].partitions[0].offset
+    let partition = &response.topics[0].partitions[0];
+    (partition.offset, partition.leader_epoch)
 }
 
 /// Error code, high watermark, log start and bytes.
@@ -55,6 +57,7 @@ async fn records_are_deleted_up_to_an_offset_and_stay_deleted() {
         compression: duolog_log_core::record::Compression::None,
         ..Default::default()
     };
+    assert_eq!(earliest(&mut client).await, (0, 0), "an epoch begins before the first record");
     client.produce("t", 1, batch_of(params, &ten)).await;
     let size = fetch(&mut client, 0).await.3;
     client.produce("t", 1, batch_of(params, &ten)).await;
@@ -64,7 +67,7 @@ async fn records_are_deleted_up_to_an_offset_and_stay_deleted() {
     assert_eq!(delete(&mut client, 2, 2).await, (0, 4), "a lower offset changes nothing");
     assert_eq!(delete(&mut client, 2, 21).await, (1, -1));
     assert_eq!(delete(&mut client, 2, -2).await, (1, -1));
-    assert_eq!(earliest(&mut client).await, 4);
+    assert_eq!(earliest(&mut client).await, (4, 0));
     assert_eq!(fetch(&mut client, 3).await, (1, -1, -1, 0), "OFFSET_OUT_OF_RANGE");
     assert_eq!(fetch(&mut client, 4).await, (0, 20, 4, 2 * size));
     assert_eq!(fetch(&mut client, 20).await, (0, 20, 4, 0));
@@ -74,9 +77,9 @@ async fn records_are_deleted_up_to_an_offset_and_stay_deleted() {
     let disk = node.stop().await;
     let node = TestNode::start_on(disk, &[]).await;
     let mut client = node.connect().await;
-    assert_eq!(earliest(&mut client).await, 4);
+    assert_eq!(earliest(&mut client).await, (4, 0));
     assert_eq!(delete(&mut client, 2, -1).await, (0, 20));
-    assert_eq!(earliest(&mut client).await, 20);
+    assert_eq!(earliest(&mut client).await, (20, 0));
     assert_eq!(client.produce("t", 1, batch_of(params, &["next"])).await, (0, 20));
     let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
     let reader = partition.reader().await.expect("a log");
