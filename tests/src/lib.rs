@@ -17,6 +17,7 @@ pub mod topics;
 pub mod cases;
 pub mod groups;
 pub mod matrix;
+pub mod mixed;
 pub mod transfers;
 
 /// Writes to standard error as it is, so that a table is seen when its test passes, too: the handle itself is not captured.

@@ -1,7 +1,7 @@
 //! A Java program that runs by itself, tells what it does as JSON lines, and is killed or ended.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,6 +51,12 @@ impl Program {
     /// What it has told so far, oldest first; a line that is no JSON is a text.
     pub fn events(&self) -> MutexGuard<'_, Vec<Value>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a line to its standard input.
+    pub fn tell(&mut self, line: &str) -> anyhow::Result<()> {
+        let input = self.child.stdin.as_mut().context("piped")?;
+        writeln!(input, "{line}").and_then(|()| input.flush()).with_context(|| self.log())
     }
 
     /// The end of its log, for a complaint.

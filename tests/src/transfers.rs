@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Launch, Node};
 use crate::groups::EAGER;
 use crate::http;
-use crate::matrix::record::hex;
+use crate::matrix::record::{hex, unhex};
 use crate::program::Program;
 use crate::stock::{self, Client, Driver};
 use crate::topics::{await_stable, create_kafka_topic};
@@ -351,13 +351,6 @@ fn accounts(number: usize) -> (String, String) {
 
 fn amount(number: usize) -> usize {
     1 + number * 31 % 97
-}
-
-fn unhex(text: &str) -> anyhow::Result<String> {
-    let pairs = text.as_bytes().chunks(2);
-    let bytes: anyhow::Result<Vec<u8>> =
-        pairs.map(|pair| Ok(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?)).collect();
-    Ok(String::from_utf8(bytes?)?)
 }
 
 #[cfg(test)]

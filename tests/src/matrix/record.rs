@@ -226,3 +226,10 @@ pub fn of_rocketmq() -> Vec<Record> {
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+pub fn unhex(text: &str) -> anyhow::Result<String> {
+    let pairs = text.as_bytes().chunks(2);
+    let bytes: anyhow::Result<Vec<u8>> =
+        pairs.map(|pair| Ok(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?)).collect();
+    Ok(String::from_utf8(bytes?)?)
+}
