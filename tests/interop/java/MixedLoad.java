@@ -28,6 +28,7 @@ final class MixedLoad implements TransactionListener {
   private static final int DELAY_MS = 400;
   private static final int SEND_LIMIT_MS = 5_000;
   private static final int SOON_MS = 500;
+  private static final int API_LIMIT_MS = 60_000; // a start fails when nobody answers in time
   private static final int PAUSE_MS = 20;
 
   private final String namesrv;
@@ -74,6 +75,7 @@ final class MixedLoad implements TransactionListener {
   private <P extends DefaultMQProducer> P prepared(P producer) throws Exception {
     producer.setNamesrvAddr(namesrv);
     producer.setInstanceName(producer.getProducerGroup());
+    producer.setMqClientApiTimeout(API_LIMIT_MS);
     producer.setSendMsgTimeout(SEND_LIMIT_MS);
     producer.setRetryTimesWhenSendFailed(0);
     producer.setHeartbeatBrokerInterval(SOON_MS);
@@ -144,6 +146,7 @@ final class MixedLoad implements TransactionListener {
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("mixed-" + topic);
     consumer.setNamesrvAddr(namesrv);
     consumer.setInstanceName("mixed-" + topic);
+    consumer.setMqClientApiTimeout(API_LIMIT_MS);
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.setHeartbeatBrokerInterval(SOON_MS);
     consumer.setPollNameServerInterval(SOON_MS);
