@@ -324,7 +324,7 @@ impl Backend for BridgeBackend {
             if partition.offsets().last_stable > offset {
                 return Wake::Advanced;
             }
-            if partition.is_gone() {
+            if partition.is_gone() || partition.is_offline() {
                 return Wake::Gone;
             }
             tokio::select! {

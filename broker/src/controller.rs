@@ -10,6 +10,7 @@ pub mod image;
 mod log;
 pub mod names;
 mod owner;
+mod places;
 pub mod record;
 pub mod routes;
 pub mod topics;

@@ -1,5 +1,7 @@
 //! Every bound of the node that no configuration key sets.
 
+use std::time::Duration;
+
 /// Answers of one Kafka connection that may be outstanding; then nothing more is read from it.
 pub const IN_FLIGHT_MAX: usize = 64;
 
@@ -152,6 +154,16 @@ pub const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// What one fetch may give however much other clients have not taken; one whole batch in any case (KIP-74).
 pub const ANSWER_SHARE_BYTES_MIN: usize = 64 * 1024;
+
+/// While others wait for room for their requests, a large one that is half there brings
+/// [`FRAME_STEP_BYTES`], or its end, within this time.
+pub const FRAME_STALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// Bytes of a large request for which room is asked at a time. See [`FRAME_STALL_LIMIT`].
+pub const FRAME_STEP_BYTES: usize = 1024 * 1024;
+
+/// With less room than this a large request waits, unless its end needs no more.
+pub const FRAME_PIECE_BYTES: usize = 64 * 1024;
 
 /// Part of the memory that requests may take where `queued.max.request.bytes` does not say.
 pub const REQUEST_MEMORY_DIVISOR: u64 = 4;

@@ -1,12 +1,14 @@
 //! The log directories of a node (`log.dirs`): which can be used, and where the metadata log is.
 //!
-//! A directory that the disk refuses at start is offline: the partitions in it are refused until a
-//! start finds it again. A node needs the one that holds the metadata log. Source: KIP-112, KIP-858;
-//! LogManager.
+//! A directory that the disk refuses, at start or later, is offline: the partitions in it are refused
+//! until a start finds it again. A node needs the one that holds the metadata log. Source: KIP-112,
+//! KIP-858; LogManager.
+
+mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use duolog_log_core::ids::TopicId;
 use duolog_log_core::log::Shutdown;
@@ -14,6 +16,8 @@ use duolog_log_core::storage::disk::{Disk, DiskError};
 
 use crate::data_dir::{DataDir, DataDirError, DirectoryId};
 use crate::partitions::checkpoints::Hints;
+
+use watch::{Watch, WatchedDisk};
 
 /// Ids for what has none yet.
 #[derive(Clone, Debug)]
@@ -28,8 +32,10 @@ pub struct FreshIds {
 #[derive(Debug)]
 pub struct LogDir {
     path: PathBuf,
-    /// `None` while it is offline.
+    /// `None` if it could not be opened.
     held: Option<DataDir>,
+    /// What it failed with since.
+    failure: OnceLock<String>,
     hints: Hints,
     recovered: AtomicBool,
     partitions: AtomicUsize,
@@ -39,6 +45,7 @@ pub struct LogDir {
 #[derive(Debug)]
 pub struct LogDirs {
     disk: Arc<dyn Disk>,
+    watch: Arc<Watch>,
     all: Vec<Arc<LogDir>>,
     metadata: Arc<LogDir>,
     /// Stands for any that is not configured any more, and for those that are offline where only the
@@ -79,10 +86,12 @@ impl LogDirs {
         check_together(&all)?;
         let metadata = with_metadata_log(&all, failure)?;
         let missing = Arc::new(LogDir::offline(PathBuf::from("?")));
-        Ok(Self { disk, all, metadata, missing, cluster_id })
+        let watch = Watch::new(disk, all.clone());
+        let disk = Arc::new(WatchedDisk(watch.clone()));
+        Ok(Self { disk, watch, all, metadata, missing, cluster_id })
     }
 
-    /// What they lie on.
+    /// What they lie on: a call that it fails takes a directory offline.
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
     }
@@ -97,12 +106,42 @@ impl LogDirs {
         self.all.iter().filter(|dir| dir.is_online())
     }
 
-    /// Whether a partition is in a directory that cannot be used.
-    pub fn has_offline_partitions(&self) -> bool {
-        self.missing.partition_count() > 0
+    /// Whether one of them cannot be used.
+    pub fn has_offline(&self) -> bool {
+        self.all.iter().any(|dir| !dir.is_online())
     }
 
-    /// The one with the metadata log: always online.
+    /// Whether a partition is in a directory that cannot be used.
+    pub fn has_offline_partitions(&self) -> bool {
+        let mut all = self.all.iter().chain([&self.missing]);
+        all.any(|dir| !dir.is_online() && dir.partition_count() > 0)
+    }
+
+    /// The next directory that has failed since the start: each comes once. For one who waits.
+    pub(crate) async fn next_failed(&self) -> Arc<LogDir> {
+        self.watch.next_failed().await
+    }
+
+    /// Why the node cannot go on, if it cannot. Source: LogManager.handleLogDirFailure, which halts when
+    /// all have failed; KafkaRaftClient, when its own has.
+    pub fn loss(&self) -> Option<String> {
+        let failed = |dir: &LogDir| dir.failure().unwrap_or("it could not be opened").to_owned();
+        let paths = || {
+            let paths = self.all.iter().map(|dir| dir.path().display().to_string());
+            paths.collect::<Vec<_>>().join(", ")
+        };
+        if self.online().next().is_none() {
+            let why = failed(&self.metadata);
+            return Some(format!("all log directories in {} have failed: {why}", paths()));
+        }
+        let path = self.metadata.path().display();
+        (!self.metadata.is_online()).then(|| {
+            let why = failed(&self.metadata);
+            format!("the log directory {path} has failed, which holds the metadata log: {why}")
+        })
+    }
+
+    /// The one with the metadata log: once it fails the node stops.
     pub fn metadata(&self) -> &Arc<LogDir> {
         &self.metadata
     }
@@ -140,13 +179,15 @@ impl LogDir {
         let hints = Hints::read(&held)?;
         let path = held.path().to_owned();
         let (recovered, partitions) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Ok(Self { path, held: Some(held), hints, recovered, partitions })
+        let failure = OnceLock::new();
+        Ok(Self { path, held: Some(held), failure, hints, recovered, partitions })
     }
 
     fn offline(path: PathBuf) -> Self {
         Self {
             path,
             held: None,
+            failure: OnceLock::new(),
             hints: Hints::none(),
             recovered: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
@@ -160,10 +201,20 @@ impl LogDir {
 
     /// Whether it can be used.
     pub fn is_online(&self) -> bool {
-        self.held.is_some()
+        self.held.is_some() && self.failure.get().is_none()
     }
 
-    /// Its id; zero while it is offline.
+    /// What it failed with since the start.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Takes it offline; returns whether it was online.
+    fn fail(&self, why: String) -> bool {
+        self.is_online() && self.failure.set(why).is_ok()
+    }
+
+    /// Its id; zero if it could not be opened.
     pub fn id(&self) -> DirectoryId {
         self.held.as_ref().map_or(DirectoryId::ZERO, DataDir::directory_id)
     }

@@ -96,6 +96,10 @@ fn run(args: &ServeArgs) -> anyhow::Result<()> {
         .max_blocking_threads(limits::BLOCKING_THREADS_MAX)
         .enable_all()
         .build()?;
-    runtime.block_on(serve::run(config))?;
-    Ok(())
+    let served = runtime.block_on(serve::run(config));
+    if served.is_err() {
+        // A disk that has failed may never answer.
+        runtime.shutdown_background();
+    }
+    Ok(served?)
 }

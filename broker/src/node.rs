@@ -24,7 +24,7 @@ use crate::kafka::errors::ErrorCode;
 use crate::kafka::fetch_sessions::FetchSessions;
 use crate::log_dirs::{FreshIds, LogDirs};
 use crate::metrics::Metrics;
-use crate::partitions::{Partitions, PlacementError, Shared, deletion, housekeeping};
+use crate::partitions::{Partitions, PlacementError, Shared, deletion, housekeeping, offline};
 use crate::random;
 use crate::server::memory::{AnswerMemory, RequestMemory};
 use crate::telemetry::Telemetry;
@@ -91,6 +91,9 @@ pub struct Node {
     pub batches: BatchReading,
     /// Set once no new work is to be begun.
     pub stopping: CancellationToken,
+    /// Set once log directories have failed without which the node cannot go on: see
+    /// [`crate::log_dirs::LogDirs::loss`].
+    pub lost: CancellationToken,
     /// What is done now and then, until the node stops.
     pub background: TaskTracker,
     /// What Metadata tells the clients of each listener; set when the listeners are bound.
@@ -117,6 +120,9 @@ impl Node {
             stopping.clone(),
         )?);
         let partitions = Arc::new(Partitions::new(shared));
+        let (background, lost) = (TaskTracker::new(), CancellationToken::new());
+        let (watched, told) = (partitions.clone(), instruments.clone());
+        background.spawn(offline::watch(watched, told, stopping.clone(), lost.clone()));
         let image = Image::empty(config.values.clone());
         let controller =
             Arc::new(Controller::open(image, partitions.clone(), instruments.clone()).await?);
@@ -146,7 +152,8 @@ impl Node {
             instruments,
             batches: BatchReading::default(),
             stopping,
-            background: TaskTracker::new(),
+            lost,
+            background,
             advertised: OnceLock::new(),
         });
         let gone = deletion::sweep(&node.partitions, &node.controller.image())?;

@@ -13,7 +13,9 @@ mod flusher;
 mod high_watermark;
 pub mod housekeeping;
 mod inbox;
+pub mod movement;
 mod observe;
+pub(crate) mod offline;
 mod open;
 mod placement;
 mod published;
@@ -78,6 +80,8 @@ pub struct Shared {
     topics_at_start: OnceLock<HashSet<TopicId>>,
     /// Held by the thread that writes a checkpoint.
     checkpoint_writer: Mutex<()>,
+    /// Held by moves to other log directories: as many at a time as there are directories.
+    movers: Semaphore,
     /// A sealed segment was synced: the recovery point is worth being written.
     seal_synced: Notify,
     tail_budget: Arc<TailBudget>,
@@ -113,6 +117,7 @@ impl Shared {
             topics_at_start: OnceLock::new(),
             checkpoint_writer: Mutex::new(()),
             seal_synced: Notify::new(),
+            movers: Semaphore::new(log_dirs.all().len()),
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
             last_config: open::LastConfig::default(),
@@ -147,6 +152,7 @@ pub struct Partition {
     pub number: u32,
     /// Where its folder is, or would be.
     log_dir: ArcSwap<LogDir>,
+    movement: Mutex<Option<Arc<movement::Movement>>>,
     config: ArcSwap<TopicConfig>,
     published: Published,
     transactions: OpenTransactions,
@@ -189,6 +195,7 @@ impl Partition {
             index,
             number,
             log_dir: ArcSwap::new(log_dir),
+            movement: Mutex::new(None),
             config: ArcSwap::new(topic.config.clone()),
             published: Published::new(shared.leader_epoch()),
             transactions: OpenTransactions::default(),
@@ -309,7 +316,7 @@ impl Partition {
     /// Whether [`Self::offsets`] are real: the log was opened since the node started, or there is
     /// none.
     pub fn offsets_are_known(&self) -> bool {
-        self.is_untouched() || self.was_opened()
+        (self.is_untouched() || self.was_opened()) && !self.is_offline()
     }
 
     /// Whether the log was opened since the node started.

@@ -38,6 +38,12 @@ pub enum ServeError {
     /// The node.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// What it serves is lost.
+    #[error(
+        "{0}; the node has stopped: mend that disk, or take the directory out of log.dirs, and start it \
+         again"
+    )]
+    LogDirs(String),
     /// Signals, or the standard output.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -74,7 +80,14 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let tasks = TaskTracker::new();
     let stop = Stop { begun: node.stopping.clone(), over: CancellationToken::new() };
     doors.open(&node, &stop, &tasks, feed, descriptors.connections)?;
-    let signal = signals.next().await;
+    let dirs = &node.partitions.shared().log_dirs;
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        // As after a kill: what is on disk is recovered by the next start.
+        () = node.lost.cancelled() => {
+            return Err(ServeError::LogDirs(dirs.loss().unwrap_or_default()));
+        }
+    };
     tracing::info!(signal, "stopping");
     stop.begun.cancel();
     tasks.close();

@@ -63,6 +63,10 @@ kinds! {
     LogDamage = "log.damage",
     /// The log is on disk up to an offset.
     LogFlush = "log.flush",
+    /// A log goes on in another log directory, which is the cause.
+    LogDirMove = "log_dir.move",
+    /// A log directory has failed; the cause names it, and says with what.
+    LogDirOffline = "log_dir.offline",
     /// A member joined a group.
     GroupJoin = "group.join",
     /// A member left a group.

@@ -88,6 +88,13 @@ points! {
     RoutePublish = "route.publish",
     /// A client asks for a route.
     RouteQuery = "route.query",
+    /// A copy of a log in another log directory is about to get what it lacks. Of this and the one below, what is
+    /// dropped or fails is tried again; the offset is the log's end.
+    LogDirCopy = "log_dir.copy",
+    /// Such a copy has caught up and is about to take the log's place.
+    LogDirReplaceBefore = "log_dir.replace.before",
+    /// It has, and the old folder is still there. What is dropped or fails goes on.
+    LogDirReplaceAfter = "log_dir.replace.after",
 }
 
 impl fmt::Display for GatePoint {

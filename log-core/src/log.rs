@@ -26,6 +26,7 @@ mod marker;
 pub mod outcome;
 mod reader;
 mod recovery;
+pub mod relocation;
 mod retention;
 mod roll;
 mod search;
@@ -236,6 +237,12 @@ impl Log {
     ///
     /// Errors: as there.
     pub fn prepare_close(&mut self) -> Result<Option<FlushPoint>, LogError> {
+        self.write_what_waits()?;
+        self.flush_point()
+    }
+
+    /// Writes what a start reads instead of a scan, unsynced.
+    fn write_what_waits(&mut self) -> Result<(), LogError> {
         self.check_writable()?;
         self.active.finish_times();
         self.active.write_indexes(&*self.disk)?;
@@ -243,7 +250,7 @@ impl Log {
         if self.log_end > self.log_start {
             self.write_snapshot(self.log_end)?;
         }
-        self.flush_point()
+        Ok(())
     }
 
     /// Lets go of the files without writing anything; readers get `Closed`. A flush that is under way

@@ -90,6 +90,29 @@ fn partitions_lie_in_two_log_directories_of_which_one_fails() {
     };
     let in_each = [(vec!["t-0".to_owned()], false), (vec!["t-1".to_owned()], false)];
     assert_eq!(describe(&node), in_each);
+    // There and back.
+    for at in [1, 0] {
+        let plan = file(&format!(
+            r#"{{"version":1,"partitions":[{{"topic":"t","partition":0,"replicas":[1],"log_dirs":["{}"]}}]}}"#,
+            dirs[at].display()
+        ));
+        let path = plan.path().display().to_string();
+        let plan = ["--reassignment-json-file", path.as_str()];
+        let run = |what| tool(&node, "kafka-reassign-partitions", &[&plan[..], &[what]].concat());
+        let to = dirs[at].display();
+        has(
+            &run("--execute"),
+            &format!(
+                "Successfully started moving log directory to {to} for replica t-0 with broker 1"
+            ),
+        );
+        let start = std::time::Instant::now();
+        while !run("--verify").contains("Reassignment of replica t-0-1 completed successfully.") {
+            assert!(start.elapsed() < std::time::Duration::from_secs(120), "never moved");
+        }
+        assert!(describe(&node)[at].0.contains(&"t-0".to_owned()));
+    }
+    assert_eq!(describe(&node), in_each);
     assert!(node.stop().expect("the node stops").success());
     // A disk that is not mounted.
     let away = folder.path().join("away");

@@ -13,6 +13,7 @@ mod groups;
 mod half_messages;
 mod kafka_schema;
 mod layering;
+mod log_dirs;
 mod malformed;
 mod matrix;
 mod mixed;

@@ -1,9 +1,10 @@
 //! Listener addresses, and which of them may be open without security.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::Config;
 use super::values::Values;
+use super::{Config, key};
 
 /// One `PLAINTEXT://host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,4 +193,25 @@ fn is_loopback(host: &str) -> bool {
 
 fn is_unspecified(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified())
+}
+
+/// Reads `max.connections.per.ip.overrides`: `address:count` separated by commas.
+///
+/// Errors: what is wrong, for numbers in Java's words. Unlike Kafka it takes addresses only, so that
+/// nobody waits for a name server.
+pub fn overrides_per_address(text: &str) -> Result<HashMap<IpAddr, usize>, String> {
+    let mut overrides = HashMap::new();
+    for pair in key::list(text) {
+        let Some((address, count)) = pair.rsplit_once(':') else {
+            return Err(format!("begin 0, end -1, length {}", pair.len()));
+        };
+        let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare: IpAddr = bare.unwrap_or(address).parse().map_err(|_| {
+            format!("expected an IP address before the last colon, got \"{address}\"")
+        })?;
+        let count: i32 =
+            count.trim().parse().map_err(|_| format!("For input string: \"{count}\""))?;
+        overrides.insert(bare.to_canonical(), usize::try_from(count).unwrap_or_default());
+    }
+    Ok(overrides)
 }

@@ -54,15 +54,21 @@ impl Partition {
     }
 }
 
+const ALL: [Checkpoint; 4] = [
+    Checkpoint::RecoveryPoint,
+    Checkpoint::LogStart,
+    Checkpoint::HighWatermark,
+    Checkpoint::Cleaned,
+];
+
 /// Writes all of them. Blocks.
 pub(super) fn write_all(partitions: &Partitions) -> DiskResult<()> {
-    let all = [
-        Checkpoint::RecoveryPoint,
-        Checkpoint::LogStart,
-        Checkpoint::HighWatermark,
-        Checkpoint::Cleaned,
-    ];
-    all.into_iter().try_for_each(|checkpoint| checkpoint.write(partitions))
+    ALL.into_iter().try_for_each(|checkpoint| checkpoint.write(partitions))
+}
+
+/// Writes all of one directory. Blocks.
+pub(super) fn write_all_in(dir: &Arc<LogDir>, partitions: &Partitions) -> DiskResult<()> {
+    ALL.into_iter().try_for_each(|checkpoint| checkpoint.write_in(dir, partitions))
 }
 
 /// One of the files.
@@ -254,7 +260,7 @@ impl Checkpoint {
         let offsets: Offsets = all
             .iter()
             .chain(metadata.as_ref())
-            .filter(|partition| Arc::ptr_eq(&partition.log_dir(), dir))
+            .filter(|partition| partition.is_noted_in(dir))
             .filter_map(|partition| Some((partition.name(), self.offset(partition)?)))
             .collect();
         write_offsets(&**shared.log_dirs.disk(), dir.path(), self.file(), &offsets)

@@ -46,6 +46,7 @@ impl Partition {
     fn may_be_dirty(&self) -> bool {
         let sealed = || self.open_reader().is_some_and(|reader| reader.segment_count() > 1);
         self.config().cleanup.compact
+            && !self.is_moving()
             && self.was_opened()
             && !self.uncleanable.load(Ordering::Acquire)
             && sealed()
@@ -157,12 +158,17 @@ impl Cleaner {
     async fn clean(self, plan: CompactionPlan) -> Progress {
         let started = Instant::now();
         let (first_dirty, _) = plan.dirty_range();
+        let dir = self.partition.log_dir();
         match self.compact(plan).await {
             Ok((end, stats)) => {
                 self.tell(end, stats, started);
                 if end > first_dirty { Progress::Made } else { Progress::None }
             }
             Err(CompactionError::Stopped) => Progress::None,
+            // Its files went with a move to another directory.
+            Err(CompactionError::Log(_)) if !Arc::ptr_eq(&dir, &self.partition.log_dir()) => {
+                Progress::None
+            }
             Err(CompactionError::Log(error)) => {
                 self.tell_failure(&error);
                 Progress::None

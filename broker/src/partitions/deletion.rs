@@ -38,9 +38,13 @@ pub async fn delete_folders(
             tracing::debug!(topic = %partition.topic, %error, "ended already");
         }
     }
+    for partition in ended {
+        partition.end_movement().await;
+    }
     let Some(first) = ended.first() else { return Ok(()) };
     let (topic, delay_ms) = (first.topic_id, first.config().file_delete_delay_ms);
-    let left = ended.iter().filter(|partition| partition.may_have_folder());
+    let is_left = |one: &&Arc<Partition>| one.may_have_folder() && !one.is_offline();
+    let left = ended.iter().filter(is_left);
     let dirs: Vec<PathBuf> = left.map(|partition| partition.dir()).collect();
     let left_offsets = ended.iter().any(|partition| partition.may_be_in_checkpoints());
     let all = partitions.clone();
@@ -147,14 +151,30 @@ fn rename(disk: &dyn Disk, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
         .map_err(|error| DiskError::new("name", dir, error))?
         .map(|byte| format!("{byte:02x}"))
         .concat();
-    let tail = format!(".{id}{suffix}");
-    let kept = name.floor_char_boundary(FOLDER_NAME_BYTES_MAX - tail.len());
-    let renamed = dir.with_file_name(format!("{}{tail}", name.get(..kept).unwrap_or_default()));
+    let renamed = dir.with_file_name(named(&name, &format!(".{id}{suffix}")));
     match disk.rename(dir, &renamed) {
         Ok(()) => Ok(Some(renamed)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The name of a folder that is not what it is called after, or not yet.
+pub(super) fn named(name: &str, tail: &str) -> String {
+    let kept = name.floor_char_boundary(FOLDER_NAME_BYTES_MAX.saturating_sub(tail.len()));
+    format!("{}{tail}", name.get(..kept).unwrap_or_default())
+}
+
+/// Renames the folder that a partition had before it moved, synced, to be removed after `delay_ms`.
+/// Blocks.
+pub(super) fn leave_folder(shared: &Arc<Shared>, dir: &Path, delay_ms: i64) -> DiskResult<()> {
+    let disk = shared.log_dirs.disk();
+    let renamed = rename(&**disk, dir, DELETE_SUFFIX)?;
+    if let Some(root) = dir.parent() {
+        disk.sync_dir(root)?;
+    }
+    remove_later(shared, renamed.into_iter().collect(), delay_ms);
+    Ok(())
 }
 
 /// Brings the folders into line with the metadata at start: finishes deletions, sets aside what no
@@ -163,7 +183,10 @@ fn rename(disk: &dyn Disk, dir: &Path, suffix: &str) -> DiskResult<Option<PathBu
 pub fn sweep(partitions: &Partitions, image: &Image) -> DiskResult<Vec<TopicId>> {
     let dirs = &partitions.shared().log_dirs;
     for dir in dirs.online() {
-        sweep_dir(partitions, image, dir)?;
+        match sweep_dir(partitions, image, dir) {
+            Err(error) if dir.is_online() => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
     }
     if !image.deleted().is_empty() {
         checkpoints::write_all(partitions)?;

@@ -76,6 +76,11 @@ impl Owner {
         }
     }
 
+    /// All is on disk, in other files than those that a flush under way means.
+    pub(super) fn forget_flush(&mut self) {
+        self.flushing.asked = None;
+    }
+
     /// Has the log synced up to `offset`, in the next round if one is under way.
     fn want_flush(&mut self, partition: &Arc<Partition>, offset: i64) {
         self.flushing.wanted = self.flushing.wanted.max(offset);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::checkpoints::Checkpoint;
 use super::cleaner;
-use super::{Partition, Partitions};
+use super::{Partition, Partitions, movement};
 use crate::limits::CLOSING_MAX;
 use crate::log_dirs::LogDir;
 use crate::node::Node;
@@ -28,6 +28,10 @@ const DELETION_RETRY_MS: i64 = 10_000;
 
 /// Starts the background work of all partitions.
 pub fn start(node: &Arc<Node>) {
+    // Before anything is compacted.
+    if let Err(error) = movement::resume(node) {
+        tracing::error!(%error, "moves to other log directories wait for the next start");
+    }
     let shared = node.partitions.shared().clone();
     let timed = shared.clone();
     let stopping = node.stopping.clone();

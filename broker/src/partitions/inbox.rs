@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Closed ──command──▶ Running (opens the log) ──inbox empty──▶ Resting ──command──▶ Running …
-//! Running ──Stop──▶ Stopped        Running ──Delete──▶ Gone
+//! Running ──Stop──▶ Stopped        Running ──Delete──▶ Gone        Running ──GoOffline──▶ Closed
 //! ```
 //!
 //! Whoever finds the owner at rest takes it along as [`Work`]. A request's thread performs one
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::append::{AppendError, AppendResult};
-use super::task::{Command, Next, Owner};
+use super::task::{Command, Owner};
 use super::{Partition, open};
 
 /// Commands that wait, and the owner while it has nothing to do.
@@ -51,6 +51,29 @@ pub(super) enum End {
     Deleted,
     /// The node stops.
     Stopped,
+}
+
+/// How the owner goes on after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// With the log open.
+    Serve,
+    /// The log was closed, since the node stops.
+    Stopped,
+    /// For good.
+    Gone,
+    /// Without the log, whose directory has failed.
+    Offline,
+}
+
+impl Next {
+    /// What is refused with that comes too late.
+    pub(super) fn error(self, partition: &Partition) -> AppendError {
+        match self {
+            Self::Serve | Self::Stopped | Self::Gone => AppendError::Stopping,
+            Self::Offline => partition.offline_error(),
+        }
+    }
 }
 
 impl Inbox {
@@ -236,6 +259,11 @@ async fn run(partition: Arc<Partition>, owner: Option<Box<Owner>>) {
                     return partition.leave(OwnerPlace::Stopped, &AppendError::Stopping);
                 }
                 Next::Gone => return partition.leave(OwnerPlace::Gone, &AppendError::Deleted),
+                // Whoever wants it opened is refused there.
+                Next::Offline => {
+                    let error = partition.offline_error();
+                    return partition.leave(OwnerPlace::Closed, &error);
+                }
             }
         }
         match partition.inbox.rest(owner) {

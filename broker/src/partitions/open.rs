@@ -23,6 +23,9 @@ pub(super) async fn open(partition: &Arc<Partition>) -> Result<Box<Owner>, Appen
 }
 
 async fn open_and_lead(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendError> {
+    if partition.is_offline() {
+        return Err(partition.offline_error());
+    }
     let opening = partition.clone();
     let joined = tokio::task::spawn_blocking(move || open_log(&opening)).await;
     let log = joined.map_err(|error| LogError::Storage(error.to_string()))??;
@@ -41,16 +44,8 @@ async fn open_and_lead(partition: &Arc<Partition>) -> Result<Box<Owner>, AppendE
 
 fn open_log(partition: &Partition) -> Result<Log, LogError> {
     let (shared, dir) = (&partition.shared, partition.log_dir());
-    if !dir.is_online() {
-        let text = format!("log directory {} is offline", dir.path().display());
-        return Err(LogError::Storage(text));
-    }
     partition.set_has_folder();
-    let identity = LogIdentity {
-        topic: partition.topic.clone(),
-        partition: partition.index,
-        topic_id: partition.topic_id,
-    };
+    let identity = partition.identity();
     let config = shared.log_config(&partition.config());
     let hint =
         if partition.was_opened() { partition.reopen_hint() } else { dir.hints().of(partition) };
@@ -58,6 +53,13 @@ fn open_log(partition: &Partition) -> Result<Log, LogError> {
     let (log, report) = Log::open(disk, &partition.dir(), identity, config, hint, clock::now_ms())?;
     partition.tell_recovery(&report, dir.hints().high_watermark(partition));
     Ok(log)
+}
+
+impl Partition {
+    /// Whose log it is.
+    pub(super) fn identity(&self) -> LogIdentity {
+        LogIdentity { topic: self.topic.clone(), partition: self.index, topic_id: self.topic_id }
+    }
 }
 
 /// Begins to lead: this node is every replica there is.

@@ -22,6 +22,8 @@ use super::Partition;
 use super::append::{Append, AppendError, AppendResult, Appended, Flush};
 use super::flush::Flushing;
 use super::high_watermark::HighWatermarkGate;
+use super::inbox::Next;
+use super::movement::Relocating;
 use super::round::{Part, Round};
 use super::transactions::{GuardReply, ProducerState, producers};
 use crate::clock;
@@ -54,6 +56,10 @@ pub(super) enum Command {
     PlanCompaction(oneshot::Sender<Result<Option<CompactionPlan>, AppendError>>),
     /// Put compacted segments in the place of those that they stand for.
     Install(Box<CompactedGroup>, oneshot::Sender<Result<Installed, AppendError>>),
+    /// The log directory has failed: let go of the log.
+    GoOffline,
+    /// Go on in another log directory.
+    Relocate(Box<Relocating>, oneshot::Sender<Result<(), AppendError>>),
     /// Go on in a new segment.
     Roll(oneshot::Sender<Result<(), AppendError>>),
     /// A coordinator is about to be asked about a transaction.
@@ -88,6 +94,8 @@ impl Command {
             | Self::Configure
             | Self::PlanCompaction(_)
             | Self::Install(..)
+            | Self::GoOffline
+            | Self::Relocate(..)
             | Self::Stop(_)
             | Self::Delete(_) => false,
         }
@@ -105,9 +113,11 @@ impl Command {
                 group.discard();
                 drop(reply.send(Err(error.clone())));
             }
-            Self::Roll(reply) | Self::Open(reply) | Self::Stop(reply) | Self::Delete(reply) => {
-                drop(reply.send(Err(error.clone())));
-            }
+            Self::Roll(reply)
+            | Self::Open(reply)
+            | Self::Relocate(_, reply)
+            | Self::Stop(reply)
+            | Self::Delete(reply) => drop(reply.send(Err(error.clone()))),
             Self::HighWatermarkFree(_)
             | Self::SyncEnded(..)
             | Self::FlushDropped
@@ -115,20 +125,10 @@ impl Command {
             | Self::KeepHouse
             | Self::ExpireProducers
             | Self::Rest
+            | Self::GoOffline
             | Self::Configure => {}
         }
     }
-}
-
-/// How the owner goes on after a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// With the log open.
-    Serve,
-    /// The log was closed, since the node stops.
-    Stopped,
-    /// For good.
-    Gone,
 }
 
 /// An append in the log whose answer waits.
@@ -189,7 +189,7 @@ impl Owner {
         let mut appends = Vec::new();
         for command in commands {
             if next != Next::Serve {
-                command.refuse(&AppendError::Stopping);
+                command.refuse(&next.error(partition));
                 continue;
             }
             match command {
@@ -223,6 +223,11 @@ impl Owner {
             Command::PlanCompaction(reply) => drop(reply.send(self.plan_compaction(partition))),
             Command::Install(group, reply) => {
                 drop(reply.send(self.install(partition, *group)));
+            }
+            Command::GoOffline if self.go_offline(partition) => return Next::Offline,
+            Command::GoOffline => {}
+            Command::Relocate(relocating, reply) => {
+                drop(reply.send(self.relocate(partition, *relocating).await));
             }
             Command::Roll(reply) => {
                 let rolled = self.log.roll(clock::now_ms());
@@ -445,6 +450,11 @@ impl Owner {
             drop(pending.reply.send(answer));
         }
         self.pending = waiting;
+    }
+
+    /// Whether somebody waits for the replica or the disk.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     pub(super) fn refuse_pending(&mut self, error: &AppendError) {

@@ -23,6 +23,7 @@ use crate::testing::served::{self, TestNode, batch};
 
 mod damage;
 mod dirs;
+mod failing_dirs;
 mod flushes;
 mod stop;
 

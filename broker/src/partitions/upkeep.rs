@@ -90,6 +90,11 @@ impl Owner {
         partition: &Arc<Partition>,
         group: CompactedGroup,
     ) -> Result<Installed, AppendError> {
+        if partition.is_moving() {
+            // What is being copied has to stay what it is.
+            group.discard();
+            return Ok(Installed::Superseded);
+        }
         let installed = self.log.install(group, clock::now_ms())?;
         partition.published.set_bytes(self.log.reader().size_in_bytes());
         Ok(installed)

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::key;
+use crate::config::listener::overrides_per_address;
 use crate::node::Node;
 
 /// A bound that was raised is seen after so long even if nothing else happens.
@@ -200,27 +200,6 @@ impl CreationRate {
         }
         wait
     }
-}
-
-/// Reads `max.connections.per.ip.overrides`: `address:count` separated by commas.
-///
-/// Errors: what is wrong, for numbers in Java's words. Unlike Kafka it takes addresses only, so that
-/// nobody waits for a name server.
-pub fn overrides_per_address(text: &str) -> Result<HashMap<IpAddr, usize>, String> {
-    let mut overrides = HashMap::new();
-    for pair in key::list(text) {
-        let Some((address, count)) = pair.rsplit_once(':') else {
-            return Err(format!("begin 0, end -1, length {}", pair.len()));
-        };
-        let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let bare: IpAddr = bare.unwrap_or(address).parse().map_err(|_| {
-            format!("expected an IP address before the last colon, got \"{address}\"")
-        })?;
-        let count: i32 =
-            count.trim().parse().map_err(|_| format!("For input string: \"{count}\""))?;
-        overrides.insert(bare.to_canonical(), usize::try_from(count).unwrap_or_default());
-    }
-    Ok(overrides)
 }
 
 /// One connection, counted with all.

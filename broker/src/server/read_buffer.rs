@@ -9,9 +9,10 @@ use bytes::{BufMut, BytesMut};
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::task::coop::consume_budget;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::memory::{RequestMemory, Room};
+use crate::limits::{FRAME_PIECE_BYTES, FRAME_STEP_BYTES};
 
 /// First read of a frame: most requests fit.
 pub const FIRST_READ_BYTES: usize = 8 * 1024;
@@ -38,8 +39,10 @@ pub struct ReadBuffer {
     memory: RequestMemory,
     /// Of the frame that is being read, if it is large.
     room: Option<Room>,
-    /// Whether that frame has no room yet.
+    /// Whether more of that frame has come than there is room for.
     waits_for_room: bool,
+    /// When that frame, and at how many bytes of it, was last seen to get on.
+    step: (Instant, usize),
     last_read: Instant,
 }
 
@@ -52,6 +55,7 @@ impl ReadBuffer {
             memory,
             room: None,
             waits_for_room: false,
+            step: (Instant::now(), 0),
             last_read: Instant::now(),
         }
     }
@@ -61,19 +65,72 @@ impl ReadBuffer {
         if self.waits_for_room { Instant::now() } else { self.last_read }
     }
 
-    /// Reads on in a frame of `total` bytes, once there is room for all of it. May be cancelled.
+    /// Reads on in a frame of `total` bytes. A large one takes room for what has come. May be cancelled.
+    ///
+    /// Errors: the socket failed; too little came for too long while others waited for room.
     pub async fn read_frame(&mut self, total: usize) -> io::Result<Input> {
-        if self.room.is_none() {
-            self.waits_for_room = true;
-            self.room = self.memory.room(total).await;
-            self.waits_for_room = false;
+        let received = self.bytes.len();
+        let missing = total.saturating_sub(received);
+        if total <= FIRST_READ_BYTES {
+            return self.read(missing).await;
         }
-        self.read(total.saturating_sub(self.bytes.len())).await
+        if self.room.is_none() {
+            self.room = Some(self.memory.begin());
+            self.step = (Instant::now(), received);
+        }
+        self.waits_for_room = false;
+        loop {
+            self.readable_in_time().await?;
+            let mut wanted = missing.min(FRAME_STEP_BYTES);
+            if let Some(room) = &mut self.room {
+                self.waits_for_room = true;
+                let (asked, least) = (Instant::now(), received + wanted.min(FRAME_PIECE_BYTES));
+                wanted = room.grow_to(least, received + wanted).await.saturating_sub(received);
+                self.waits_for_room = false;
+                // That the node took nothing is not held against the client.
+                self.step.0 += asked.elapsed();
+            }
+            let read = self.read_some(wanted, missing).await;
+            if let Some(room) = &mut self.room {
+                room.shrink_to(self.bytes.len());
+            }
+            if let Some(input) = read? {
+                if self.bytes.len() >= self.step.1 + FRAME_STEP_BYTES {
+                    self.step = (Instant::now(), self.bytes.len());
+                }
+                return Ok(input);
+            }
+            consume_budget().await;
+        }
+    }
+
+    /// Waits for news of the socket, for which it has its time while others wait for room.
+    async fn readable_in_time(&mut self) -> io::Result<()> {
+        let limit = self.memory.stall_limit();
+        loop {
+            tokio::select! {
+                biased;
+                readable = self.socket.readable() => return readable.map(drop),
+                () = sleep_until(self.step.0 + limit) => {}
+            }
+            if self.memory.is_short() {
+                let text = format!(
+                    "less than {FRAME_STEP_BYTES} bytes of a large request came in {limit:?} while \
+                     others waited for room"
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            self.step = (Instant::now(), self.bytes.len());
+        }
     }
 
     /// The room of the frame that was just taken.
     pub fn take_room(&mut self) -> Option<Room> {
-        self.room.take()
+        let mut room = self.room.take();
+        if let Some(room) = &mut room {
+            room.finish();
+        }
+        room
     }
 
     /// Lets go of the memory when all of it was taken: then whoever took it owns it alone.
@@ -88,37 +145,41 @@ impl ReadBuffer {
     /// A read that was not filled has emptied the socket; the next one waits for news of it
     /// instead of asking in vain.
     pub async fn read(&mut self, wanted: usize) -> io::Result<Input> {
+        if self.bytes.is_empty() {
+            self.release();
+            self.socket.readable().await?;
+        }
         loop {
-            if self.bytes.is_empty() {
-                self.release();
-                self.socket.readable().await?;
+            if let Some(input) = self.read_some(wanted, wanted).await? {
+                return Ok(input);
             }
-            let received = self.bytes.len();
-            // Not more than is wanted, though there may be room: what comes behind a frame would
-            // share its memory and keep the frame from being taken over as it lies, and may be the
-            // begin of a large one that has no room yet.
-            let wanted = wanted.min(RESERVE_BYTES_MAX.max(received));
-            self.bytes.reserve(wanted);
-            let mut room = (&mut self.bytes).limit(wanted);
+            // False news: no memory is held while waiting for true ones. Or the task has had its
+            // turn: then the socket stays readable, and only giving way gets on.
+            self.release();
+            consume_budget().await;
+            self.socket.readable().await?;
+        }
+    }
+
+    /// Reads at most `wanted` bytes of `missing`, if there are any now.
+    async fn read_some(&mut self, wanted: usize, missing: usize) -> io::Result<Option<Input>> {
+        let received = self.bytes.len();
+        // Not more than is wanted, though there may be room: what comes behind a frame would
+        // share its memory and keep the frame from being taken over as it lies, and may be the
+        // begin of a large one that has no room yet.
+        self.bytes.reserve(missing.min(RESERVE_BYTES_MAX.max(received)));
+        let mut room = (&mut self.bytes).limit(wanted.min(RESERVE_BYTES_MAX.max(received)));
+        loop {
             let mut read = pin!(self.socket.read_buf(&mut room));
-            let outcome = match poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
-                Poll::Ready(outcome) => outcome,
-                // False news: no memory is held while waiting for true ones. Or the task has had its
-                // turn: then the socket stays readable, and only giving way gets on.
-                Poll::Pending if received == 0 => {
-                    consume_budget().await;
-                    continue;
-                }
-                Poll::Pending => read.await,
-            };
-            match outcome {
-                Ok(0) => return Ok(Input::End),
-                Ok(_) => {
+            match poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
+                Poll::Pending => return Ok(None),
+                Poll::Ready(Ok(0)) => return Ok(Some(Input::End)),
+                Poll::Ready(Ok(_)) => {
                     self.last_read = Instant::now();
-                    return Ok(Input::Bytes);
+                    return Ok(Some(Input::Bytes));
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Poll::Ready(Err(error)) => return Err(error),
             }
         }
     }

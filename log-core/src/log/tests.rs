@@ -26,6 +26,7 @@ mod delivery;
 mod flush;
 mod read;
 mod recovery;
+mod relocation;
 mod retention;
 mod search;
 mod tags;

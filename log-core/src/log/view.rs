@@ -3,10 +3,11 @@
 //! An append only raises the view's log end. Anything else (a roll, a new tail chunk, a moved log
 //! start, a truncation) publishes another view. A truncation first raises the generation: a read
 //! that began before it and ends after it may hold bytes that were overwritten, sees so, and starts
-//! again.
+//! again. When the log moves to another folder, its readers follow to what its writer and readers
+//! share there.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
@@ -54,6 +55,8 @@ pub(super) struct Shared {
     view: ArcSwap<View>,
     generation: AtomicU64,
     closed: AtomicBool,
+    /// Set once the log is in another folder: all that comes later is there only.
+    successor: OnceLock<Arc<Shared>>,
     pub(super) tag_budget: Arc<TailBudget>,
 }
 
@@ -86,12 +89,28 @@ impl Shared {
             view: ArcSwap::from_pointee(parts.into_view(0)),
             generation: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            successor: OnceLock::new(),
             tag_budget,
         }
     }
 
     pub(super) fn load(&self) -> Arc<View> {
-        self.view.load_full()
+        self.newest().view.load_full()
+    }
+
+    /// What stands for the log now.
+    fn newest(&self) -> &Self {
+        let mut newest = self;
+        while let Some(successor) = newest.successor.get() {
+            newest = successor;
+        }
+        newest
+    }
+
+    /// Lets whoever reads here read there from now on.
+    pub(super) fn succeed_by(&self, successor: Arc<Self>) {
+        // A log moves once: its writer is another one then.
+        _ = self.successor.set(successor);
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -128,14 +147,15 @@ impl Shared {
         read: impl Fn(&View) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
         loop {
-            if self.closed.load(Ordering::Acquire) {
+            let shared = self.newest();
+            if shared.closed.load(Ordering::Acquire) {
                 return Err(LogError::Closed);
             }
-            let view = self.load();
+            let view = shared.view.load_full();
             let result = read(&view);
             std::sync::atomic::fence(Ordering::SeqCst);
-            let is_current = Arc::ptr_eq(&view, &self.load());
-            let is_whole = view.generation >= self.generation();
+            let is_current = Arc::ptr_eq(&view, &shared.load());
+            let is_whole = view.generation >= shared.generation();
             // An older view is as good, as long as nothing that it leads to was cut or removed.
             if is_whole && (result.is_ok() || is_current) {
                 return result;

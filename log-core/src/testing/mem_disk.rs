@@ -65,6 +65,12 @@ impl MemDisk {
         self.state().faults.clear();
     }
 
+    /// From now on every call below `dir` that is named `operation` (`read`, `write`, `sync`, …) fails as
+    /// one of a device that is broken.
+    pub fn break_below(&self, dir: &Path, operation: &'static str) {
+        self.state().broken.push((dir.to_owned(), operation));
+    }
+
     /// Bytes that all files together may hold; writes above it fail as [`DiskErrorKind::Full`].
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;

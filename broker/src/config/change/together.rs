@@ -2,9 +2,9 @@
 //!
 //! Source: AbstractKafkaConfig.validateValues, DynamicBrokerConfig's reconfigurables.
 
+use crate::config::listener::overrides_per_address;
 use crate::config::topic::Overrides;
 use crate::config::values::Values;
-use crate::server::listener::overrides_per_address;
 
 /// Least memory of a cleaner.
 const CLEANER_BYTES_MIN: i64 = 1024 * 1024;

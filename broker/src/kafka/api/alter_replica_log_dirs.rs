@@ -1,6 +1,8 @@
-//! AlterReplicaLogDirs: key 34, v1–v2. A replica stays in its log directory; any other is refused.
+//! AlterReplicaLogDirs: key 34, v1–v2. Has replicas moved to other log directories of this node.
 //!
-//! Leaves out: moving. Source: KIP-113; ReplicaManager.alterReplicaLogDirs.
+//! The answer says that a move is begun; DescribeLogDirs says how far it is. A replica that was never
+//! written moves too. While a directory is offline no move is begun. Leaves out: throttles. Source: KIP-113;
+//! ReplicaManager.alterReplicaLogDirs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,6 +16,7 @@ use crate::kafka::codec::messages::alter_replica_log_dirs_response::{
 };
 use crate::kafka::codec::messages::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse};
 use crate::kafka::errors::ErrorCode;
+use crate::partitions::movement;
 
 /// The API.
 pub(super) struct AlterReplicaLogDirs;
@@ -30,14 +33,12 @@ impl Handler for AlterReplicaLogDirs {
         let mut results: BTreeMap<Str, Vec<AlterReplicaLogDirPartitionResult>> = BTreeMap::new();
         for dir in request.dirs {
             for topic in dir.topics {
-                let partitions = topic.partitions.iter().map(|index| {
-                    let code = alter(context, &dir.path, &topic.name, *index);
-                    AlterReplicaLogDirPartitionResult {
-                        partition_index: *index,
-                        error_code: code.code(),
-                    }
-                });
-                results.entry(topic.name.clone()).or_default().extend(partitions);
+                let results = results.entry(topic.name.clone()).or_default();
+                for partition_index in topic.partitions {
+                    let code = alter(context, &dir.path, &topic.name, partition_index).await;
+                    let error_code = code.code();
+                    results.push(AlterReplicaLogDirPartitionResult { partition_index, error_code });
+                }
             }
         }
         let result =
@@ -49,21 +50,23 @@ impl Handler for AlterReplicaLogDirs {
     }
 }
 
-fn alter(context: &Context, path: &str, topic: &str, index: i32) -> ErrorCode {
+async fn alter(context: &Context, path: &str, topic: &str, index: i32) -> ErrorCode {
     let partitions = &context.node.partitions;
-    let Some(dir) = partitions.shared().log_dirs.at(Path::new(path)) else {
-        return ErrorCode::LogDirNotFound;
-    };
-    let image = context.node.controller.image();
-    let topic = image.topic(topic);
-    let Some(partition) = topic.and_then(|topic| partitions.find(topic.id, index)) else {
+    let dirs = &partitions.shared().log_dirs;
+    let Some(dir) = dirs.at(Path::new(path)) else { return ErrorCode::LogDirNotFound };
+    if !dir.is_online() {
+        return ErrorCode::KafkaStorageError;
+    }
+    let id = context.node.controller.image().topic(topic).map(|topic| topic.id);
+    let Some(partition) = id.and_then(|id| partitions.find(id, index)) else {
         return ErrorCode::UnknownTopicOrPartition;
     };
-    if !dir.is_online() || partition.is_offline() {
-        ErrorCode::KafkaStorageError
-    } else if Arc::ptr_eq(&partition.log_dir(), dir) {
-        ErrorCode::None
-    } else {
-        ErrorCode::LogDirNotFound
+    let is_elsewhere = !Arc::ptr_eq(&partition.log_dir(), dir);
+    if partition.is_offline() || (is_elsewhere && dirs.has_offline()) {
+        return ErrorCode::KafkaStorageError;
+    }
+    match movement::begin(&context.node, &partition, dir).await {
+        Ok(()) => ErrorCode::None,
+        Err(error) => ErrorCode::from(&error),
     }
 }

@@ -1,7 +1,7 @@
 //! DescribeLogDirs: key 35, v1–v5. The log directories of this node, and what each partition takes.
 //!
-//! Partitions that were never written take nothing, and are listed. Of a directory that is offline
-//! nothing is known. Source: KIP-113, KIP-827, KIP-1066;
+//! Partitions that were never written take nothing, and are listed. A copy that is to take a partition's
+//! place is listed where it is, with what it lacks. Of a directory that is offline nothing is known. Source: KIP-113, KIP-827, KIP-1066;
 //! ReplicaManager.describeLogDirs.
 
 use std::collections::BTreeMap;
@@ -96,14 +96,30 @@ fn measured(
     (name, partitions): &(Str, Vec<Arc<Partition>>),
 ) -> Option<DescribeLogDirsTopic> {
     let here = partitions.iter().filter(|partition| Arc::ptr_eq(&partition.log_dir(), dir));
-    let partitions: Vec<_> = here
-        .map(|partition| DescribeLogDirsPartition {
-            partition_index: partition.index,
-            partition_size: i64::try_from(partition.bytes_on_disk()).unwrap_or(i64::MAX),
-            offset_lag: 0,
-            is_future_key: false,
-        })
-        .collect();
+    let present = here.map(|partition| DescribeLogDirsPartition {
+        partition_index: partition.index,
+        partition_size: i64::try_from(partition.bytes_on_disk()).unwrap_or(i64::MAX),
+        offset_lag: 0,
+        is_future_key: false,
+    });
+    let future = partitions.iter().filter_map(|partition| future(dir, partition));
+    let partitions: Vec<_> = present.chain(future).collect();
     let name = name.clone();
     (!partitions.is_empty()).then_some(DescribeLogDirsTopic { name, partitions })
+}
+
+/// The copy of a partition on its way to a directory.
+fn future(dir: &Arc<LogDir>, partition: &Arc<Partition>) -> Option<DescribeLogDirsPartition> {
+    let movement = partition.movement().filter(|movement| Arc::ptr_eq(movement.target(), dir))?;
+    // By the time that it is listed as present it is no future one any more.
+    if Arc::ptr_eq(&partition.log_dir(), dir) {
+        return None;
+    }
+    let progress = movement.progress();
+    Some(DescribeLogDirsPartition {
+        partition_index: partition.index,
+        partition_size: i64::try_from(progress.bytes()).unwrap_or(i64::MAX),
+        offset_lag: partition.offsets().log_end.saturating_sub(progress.end_offset()).max(0),
+        is_future_key: true,
+    })
 }

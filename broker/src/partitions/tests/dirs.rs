@@ -14,17 +14,17 @@ use crate::kafka::codec::messages::{
 };
 use crate::testing::served::Client;
 
-const TWO: [&str; 1] = ["log.dirs=/a,/b"];
-const STORAGE_ERROR: i16 = 56;
+pub(super) const TWO: [&str; 1] = ["log.dirs=/a,/b"];
+pub(super) const STORAGE_ERROR: i16 = 56;
 
-async fn create(node: &TestNode, name: &str, partitions: i32) {
+pub(super) async fn create(node: &TestNode, name: &str, partitions: i32) {
     let overrides = Default::default();
     let topic = NewTopic { name: name.into(), partitions, overrides, door: Door::Kafka };
     node.node.controller.create_topic(topic, IfExists::Refuse).await.expect("created");
 }
 
 /// The directory of each partition of a topic, as the node says.
-fn places(node: &TestNode, topic: &str) -> Vec<String> {
+pub(super) fn places(node: &TestNode, topic: &str) -> Vec<String> {
     let id = node.node.controller.image().topic(topic).expect("a topic").id;
     let partitions = node.node.partitions.of_topic(id).expect("its partitions");
     let path = |partition: &Arc<crate::partitions::Partition>| {
@@ -34,7 +34,7 @@ fn places(node: &TestNode, topic: &str) -> Vec<String> {
 }
 
 /// Error code and bytes of a fetch of partition 0 from its begin on.
-async fn fetch(client: &mut Client, topic: &str) -> (i16, usize) {
+pub(super) async fn fetch(client: &mut Client, topic: &str) -> (i16, usize) {
     let partition = FetchPartition { partition_max_bytes: 1 << 20, ..FetchPartition::default() };
     let topic =
         FetchTopic { topic: topic.into(), partitions: vec![partition], ..FetchTopic::default() };
@@ -46,7 +46,7 @@ async fn fetch(client: &mut Client, topic: &str) -> (i16, usize) {
 }
 
 /// Error and leader of partition 0, and how many of its replicas are offline.
-async fn leader(client: &mut Client, topic: &str) -> (i16, i32, usize) {
+pub(super) async fn leader(client: &mut Client, topic: &str) -> (i16, i32, usize) {
     let topic = MetadataRequestTopic { name: Some(topic.into()), ..Default::default() };
     let request = MetadataRequest { topics: Some(vec![topic]), ..MetadataRequest::default() };
     let response: MetadataResponse = client.call(9, &request).await;
@@ -55,7 +55,7 @@ async fn leader(client: &mut Client, topic: &str) -> (i16, i32, usize) {
 }
 
 /// Each directory: error, and its partitions.
-async fn described(client: &mut Client) -> Vec<(String, i16, Vec<String>)> {
+pub(super) async fn described(client: &mut Client) -> Vec<(String, i16, Vec<String>)> {
     let request = DescribeLogDirsRequest { topics: None };
     let response: DescribeLogDirsResponse = client.call(4, &request).await;
     let results = response.results.into_iter().map(|dir| {
@@ -68,7 +68,7 @@ async fn described(client: &mut Client) -> Vec<(String, i16, Vec<String>)> {
 }
 
 /// `a` and `b` with a record each, every one in the directory of its name, after a clean stop.
-async fn stopped() -> MemDisk {
+pub(super) async fn stopped() -> MemDisk {
     let node = TestNode::start(&TWO).await;
     let mut client = node.connect().await;
     for topic in ["a", "b"] {

@@ -302,35 +302,6 @@ async fn fetches_get_smaller_when_answers_are_not_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_request_waits_for_room_and_a_small_one_does_not() {
-    let settings = ["queued.max.request.bytes=2000000", "socket.request.max.bytes=2000000"];
-    let node = TestNode::start(&settings).await;
-    node.create_topic("t", &[]).await;
-    let large = produce_request("t", 1, batch(&["v".repeat(600_000).as_str()]).freeze());
-    let large = encode_request(7, None, 9, &large).expect("encodable").to_bytes();
-    // Three have room, the fourth does not, though none is whole.
-    let mut halves = Vec::new();
-    for _ in 0..3 {
-        let mut client = node.connect().await;
-        client.send_bytes(&large[..large.len() / 2]).await;
-        halves.push(client);
-    }
-    eventually("three have room", || node.node.requests.used() > 1_800_000).await;
-    let mut fourth = node.connect().await;
-    fourth.send_bytes(&large).await;
-    let mut small = node.connect().await;
-    small.ping().await;
-    assert_eq!(small.produce("t", 1, batch(&["small"])).await, (0, 0), "the fourth was not read");
-    let mut first = halves.remove(0);
-    first.send_bytes(&large[large.len() / 2..]).await;
-    assert!(first.receive_frame().await.is_some());
-    assert!(fourth.receive_frame().await.is_some(), "its room came free");
-    drop(halves);
-    eventually("all room comes back", || node.node.requests.used() == 0).await;
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_changed_bound_of_connections_acts_at_once() {
     let node = TestNode::start(&[]).await;
     let mut first = node.connect().await;

@@ -63,6 +63,12 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
         header(out, name, help, "gauge")?;
         writeln!(out, "{name} {bytes}")?;
     }
+    let name = "duolog_log_dir_offline";
+    header(out, name, "Whether a log directory cannot be used.", "gauge")?;
+    for dir in node.partitions.shared().log_dirs.all() {
+        let path = escape(&dir.path().display().to_string());
+        writeln!(out, "{name}{{dir=\"{path}\"}} {}", i32::from(!dir.is_online()))?;
+    }
     if let Some((open, on_their_way)) = node.halves.figures() {
         let name = "duolog_half_messages";
         header(out, name, "Half messages that are not settled.", "gauge")?;

@@ -1,41 +1,89 @@
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::*;
+use bytes::Bytes;
+use duolog_bridge::remoting::SegmentedOut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-#[tokio::test]
-async fn room_is_given_in_the_order_of_asking_and_comes_back() {
-    let memory = RequestMemory::new(64 * 1024);
-    assert!(memory.room(FIRST_READ_BYTES).await.is_none(), "small frames need none");
-    let first = memory.room(40 * 1024).await;
-    assert_eq!(memory.used(), 40 * 1024);
-    let second = tokio::spawn({
-        let memory = memory.clone();
-        async move { memory.room(40 * 1024).await }
-    });
-    tokio::task::yield_now().await;
-    let third = tokio::spawn({
-        let memory = memory.clone();
-        async move { memory.room(20 * 1024).await }
-    });
-    tokio::task::yield_now().await;
-    assert!(!second.is_finished() && !third.is_finished(), "the larger one is not passed by");
-    drop(first);
-    let (second, third) = (second.await.expect("room"), third.await.expect("room"));
-    assert!(second.is_some() && third.is_some());
-    drop((second, third));
-    assert_eq!(memory.used(), 0);
+use super::*;
+use crate::kafka::codec::encode_request;
+use crate::testing::rocketmq::{request, send_fields};
+use crate::testing::served::{LIMIT, TestNode, batch, eventually, produce_request};
+
+/// A Produce and a SendMessage of some 600 kB, and where to send each.
+async fn large_requests(node: &TestNode) -> [(SocketAddr, Bytes); 2] {
+    let value = "v".repeat(600_000);
+    let produce = produce_request("t", 1, batch(&[value.as_str()]).freeze());
+    let produce = encode_request(7, None, 9, &produce).expect("encodable").to_bytes();
+    let mut send = SegmentedOut::default();
+    let command = request(310, &send_fields("t", &[]), value.as_bytes());
+    command.encode(&mut send).expect("encodable");
+    let broker = node.open_broker(&node.rocketmq(), Duration::from_secs(600)).await;
+    [(node.kafka, produce), (broker, send.into_bytes())]
 }
 
-#[tokio::test]
-async fn a_frame_larger_than_all_room_is_served_alone() {
-    let memory = RequestMemory::new(64 * 1024);
-    let small = memory.room(10 * 1024).await;
-    let asked = memory.room(1024 * 1024);
-    tokio::pin!(asked);
-    let early = tokio::time::timeout(Duration::from_millis(1), asked.as_mut()).await;
-    assert!(early.is_err(), "somebody else has room");
-    drop(small);
-    assert!(asked.await.is_some());
+async fn sender(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut socket = TcpStream::connect(address).await.expect("listening");
+    socket.write_all(bytes).await.expect("the node reads");
+    socket
+}
+
+async fn is_answered(socket: &mut TcpStream) {
+    let answer = tokio::time::timeout(LIMIT, socket.read_i32()).await;
+    assert!(answer.expect("in time").expect("a connection") > 0);
+}
+
+const SETTINGS: [&str; 2] =
+    ["queued.max.request.bytes=2000000", "socket.request.max.bytes=2000000"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_announced_and_not_sent_takes_no_room() {
+    let node = TestNode::start(&SETTINGS).await;
+    node.create_topic("t", &[]).await;
+    for (address, large) in large_requests(&node).await {
+        let mut silent = Vec::new();
+        for _ in 0..40 {
+            silent.push(sender(address, &large[..10_000]).await);
+        }
+        let requests = &node.node.requests;
+        eventually("all have begun", || requests.used() == 40 * 10_000).await;
+        is_answered(&mut sender(address, &large).await).await;
+        drop(silent);
+        eventually("all room comes back", || requests.used() == 0).await;
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_half_there_are_finished_though_there_is_no_room() {
+    let node = TestNode::start(&SETTINGS).await;
+    node.create_topic("t", &[]).await;
+    for (address, large) in large_requests(&node).await {
+        let (half, rest) = large.split_at(large.len() / 2);
+        let mut halves = Vec::new();
+        for _ in 0..6 {
+            halves.push(sender(address, half).await);
+        }
+        let requests = &node.node.requests;
+        eventually("the room is full", || requests.used() == 6 * half.len() as u64).await;
+        let mut whole = sender(address, &large).await;
+        let mut small = node.connect().await;
+        small.ping().await;
+        let (code, _) = small.produce("t", 1, batch(&["small"])).await;
+        assert_eq!(code, 0, "what is small needs no room");
+        eventually("the whole one waits", || requests.is_short()).await;
+        for half in &mut halves {
+            half.write_all(rest).await.expect("the node reads");
+        }
+        for half in &mut halves {
+            is_answered(half).await;
+        }
+        is_answered(&mut whole).await;
+        drop((halves, whole));
+        eventually("all room comes back", || requests.used() == 0).await;
+    }
+    node.stop().await;
 }
 
 #[test]

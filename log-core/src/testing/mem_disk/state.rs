@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Fault, Inodes, Locks, full, not_found, split};
 use crate::storage::disk::{DiskError, DiskErrorKind, DiskResult};
@@ -21,6 +21,8 @@ pub(super) struct State {
     pub(super) capacity: Option<u64>,
     pub(super) now_ms: i64,
     pub(super) halted: bool,
+    /// Folders, and which calls below them fail.
+    pub(super) broken: Vec<(PathBuf, &'static str)>,
     pub(super) locks: Locks,
 }
 
@@ -35,6 +37,7 @@ impl Default for State {
             capacity: None,
             now_ms: 0,
             halted: false,
+            broken: Vec::new(),
             locks: Locks::default(),
         }
     }
@@ -132,12 +135,21 @@ impl ContentChange {
 }
 
 impl State {
-    /// Fails once the machine stopped.
+    /// Fails once the machine stopped, and where the device is broken.
     pub(super) fn check_alive(&self, operation: &'static str, path: &Path) -> DiskResult<()> {
+        const EIO: i32 = 5;
         if self.halted {
             return Err(DiskError::new(operation, path, io::Error::other("the machine stopped")));
         }
-        Ok(())
+        let is_it = |(dir, broken): &(PathBuf, &str)| *broken == operation && path.starts_with(dir);
+        if !self.broken.iter().any(is_it) {
+            return Ok(());
+        }
+        let error = io::Error::from_raw_os_error(EIO);
+        Err(match operation {
+            "sync" => DiskError::sync_failed(operation, path, error),
+            _ => DiskError::new(operation, path, error),
+        })
     }
 
     /// Counts a call that changes something; fails when a fault is planned for it.

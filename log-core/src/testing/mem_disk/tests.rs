@@ -136,3 +136,19 @@ fn a_crash_forgets_folders_as_it_forgets_files() {
     // The folder may stay with or without what was in it; it never goes before that.
     assert_eq!(outcomes.into_iter().collect::<Vec<_>>(), [(1, false), (2, false), (2, true)]);
 }
+
+#[test]
+fn a_broken_device_fails_what_is_below_it() {
+    let disk = MemDisk::new();
+    for dir in ["/a", "/b"] {
+        disk.create_dir_all(Path::new(dir)).unwrap();
+    }
+    let open = |path: &str| disk.open(Path::new(path), OpenMode::CreateIfMissing).unwrap();
+    let (sound, broken) = (open("/a/f"), open("/b/f"));
+    disk.break_below(Path::new("/b"), "write");
+    let write = |file: &Arc<dyn DiskFile>| file.write_at(0, &[IoSlice::new(b"x")]);
+    assert_eq!(write(&broken).unwrap_err().kind, DiskErrorKind::Io);
+    assert!(write(&sound).is_ok() && broken.sync().is_ok() && broken.read_at(0, 1).is_ok());
+    disk.break_below(Path::new("/b"), "sync");
+    assert_eq!(broken.sync().unwrap_err().kind, DiskErrorKind::SyncFailed);
+}

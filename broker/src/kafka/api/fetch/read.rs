@@ -191,6 +191,9 @@ fn read(
         aborted_transactions: (isolation == Isolation::ReadCommitted).then(Vec::new),
         ..PartitionData::default()
     };
+    if partition.is_offline() {
+        return Err(ErrorCode::KafkaStorageError);
+    }
     let end = isolation.end(offsets);
     let outside = ask.fetch_offset < offsets.log_start || ask.fetch_offset > offsets.log_end;
     if ask.last_fetched_epoch < 0 && !outside && ask.fetch_offset >= end {
