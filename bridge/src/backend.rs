@@ -34,10 +34,12 @@ pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::{GatePoint, GateSubject};
+pub use duolog_log_core::storage::keys::KeyHits;
 
 use crate::session::SessionId;
 
@@ -217,6 +219,18 @@ pub trait Backend: Send + Sync + 'static {
         time_ms: i64,
         boundary: Boundary,
     ) -> impl Future<Output = Result<Option<i64>>> + Send;
+
+    /// Where records with a key of this hash ([`crate::translate::keys::key_hash`]) may be, from
+    /// `from` up to `end`, which is not above the LSO. By the node's index of keys, which is made as it
+    /// is asked for: what it does not say is found by reading.
+    /// Errors: `UnknownTopic`, `UnknownPartition`, `OffsetOutOfRange`.
+    fn find_key(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        hash: u32,
+        range: Range<i64>,
+    ) -> impl Future<Output = Result<KeyHits>> + Send;
 
     /// A group's committed position.
     /// Errors: `CoordinatorNotReady`.

@@ -259,6 +259,11 @@ impl FakeBackend {
         self.state.lock().settings.insert(name.to_owned(), value.to_owned());
     }
 
+    /// Ends the index of keys of every log at this offset.
+    pub(crate) fn end_index(&self, end: i64) {
+        self.state.lock().index_end = Some(end);
+    }
+
     /// How often logs were told to look for what is too old.
     pub(crate) fn retentions(&self) -> usize {
         self.state.lock().retentions

@@ -79,6 +79,9 @@ pub const QUERY_MESSAGES_MAX: usize = 64;
 /// Bytes of these; of larger ones the newest are given, and one in any case.
 pub const QUERY_BYTES_MAX: usize = FRAME_BYTES_MAX / 2;
 
+/// Places of a queue that a query by key notes before it looks at the newest of them.
+pub const QUERY_HITS_MAX: usize = 65_536;
+
 /// How long one query by key looks through the log; stock clients wait for 15 s.
 pub const QUERY_MS_MAX: u64 = 10_000;
 

@@ -8,6 +8,7 @@ pub mod again;
 pub mod delay;
 pub mod explain;
 pub mod half;
+pub mod keys;
 pub mod message;
 pub mod names;
 pub mod origin;

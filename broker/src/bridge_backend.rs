@@ -19,13 +19,14 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::mem;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, HalfEnding, HalfView, Member, NewHalf, NewRecords,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, Member, NewHalf, NewRecords,
     NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
     RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
@@ -343,6 +344,17 @@ impl Backend for BridgeBackend {
     ) -> Result<Option<i64>> {
         let partition = self.find(topic, partition)?;
         read::search_append_time(&partition, time_ms, boundary).await
+    }
+
+    async fn find_key(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        hash: u32,
+        range: Range<i64>,
+    ) -> Result<KeyHits> {
+        let partition = self.find(topic, partition)?;
+        read::find_key(&partition, topic.key_index.rule(), hash, range).await
     }
 
     async fn committed_offset(

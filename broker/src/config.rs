@@ -73,6 +73,8 @@ pub struct RocketmqConfig {
     pub bind_address: IpAddr,
     /// Broker port; 0 picks a free one.
     pub listen_port: u16,
+    /// `namesrvAddr`: the cluster's name servers, for clients that ask the HTTP port; none: this node's.
+    pub name_servers: Vec<String>,
     /// NameServer port; 0 picks a free one.
     pub namesrv_port: u16,
     /// Whether a send to an unknown topic creates it.
@@ -359,6 +361,7 @@ pub fn rocketmq(values: &Values) -> Result<RocketmqConfig, StartConfigError> {
         broker_ip: listener::address(values, "rocketmq.brokerIP1")?,
         bind_address: listener::address(values, "rocketmq.bindAddress")?,
         listen_port: values.parse("rocketmq.listenPort")?,
+        name_servers: listener::name_servers(values)?,
         namesrv_port: values.parse("rocketmq.namesrvListenPort")?,
         auto_create_topic: values.parse("rocketmq.autoCreateTopicEnable")?,
         trace_topic: values.parse("rocketmq.traceTopicEnable")?,

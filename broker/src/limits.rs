@@ -93,6 +93,9 @@ pub const TAIL_BUDGET_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of tags that are in no file yet, which all logs keep in memory together.
 pub const TAG_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 
+/// Bytes of keys that are in no file yet, which all logs keep in memory together.
+pub const KEY_BUDGET_BYTES: usize = 32 * 1024 * 1024;
+
 /// Requests of one RocketMQ connection that wait at once, held pulls included; then nothing more is
 /// read from it.
 pub const REMOTING_IN_FLIGHT_MAX: usize = 4096;

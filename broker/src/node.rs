@@ -1,5 +1,6 @@
 //! One node, put together: everything that a request may need, and the order of start and stop.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use duolog_coordinator::group::event::DeletedTopic;
@@ -98,6 +99,8 @@ pub struct Node {
     pub background: TaskTracker,
     /// What Metadata tells the clients of each listener; set when the listeners are bound.
     advertised: OnceLock<Vec<(Str, i32)>>,
+    /// This node's name server, as clients reach it; set when the listeners are bound.
+    name_server: OnceLock<SocketAddr>,
 }
 
 impl Node {
@@ -155,6 +158,7 @@ impl Node {
             lost,
             background,
             advertised: OnceLock::new(),
+            name_server: OnceLock::new(),
         });
         let gone = deletion::sweep(&node.partitions, &node.controller.image())?;
         if let Err(error) = node.controller.forget_deleted(gone).await {
@@ -194,6 +198,22 @@ impl Node {
         let addresses = self.advertised.get();
         let address = addresses.and_then(|all| all.get(listener).or_else(|| all.first()));
         address.cloned().unwrap_or_else(|| ("127.0.0.1".into(), 9092))
+    }
+
+    /// Tells, once, where clients reach this node's name server.
+    pub fn set_name_server(&self, address: SocketAddr) {
+        // The listeners are bound once.
+        let _ = self.name_server.set(address);
+    }
+
+    /// The cluster's name servers, as RocketMQ clients are given them: `host:port;host:port`.
+    pub fn name_servers(&self) -> String {
+        let config = &self.config.rocketmq;
+        if !config.name_servers.is_empty() {
+            return config.name_servers.join(";");
+        }
+        let default = || SocketAddr::new(config.broker_ip, config.namesrv_port);
+        self.name_server.get().copied().unwrap_or_else(default).to_string()
     }
 
     /// Sees to it that there are coordinators, creating their topic on first need.

@@ -60,7 +60,7 @@ use self::waiters::Waiters;
 use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
 use crate::instruments::Instruments;
-use crate::limits::{TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::limits::{KEY_BUDGET_BYTES, TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
 use crate::log_dirs::{LogDir, LogDirs};
 use crate::metrics::Metrics;
 
@@ -86,6 +86,7 @@ pub struct Shared {
     seal_synced: Notify,
     tail_budget: Arc<TailBudget>,
     tag_budget: Arc<TailBudget>,
+    key_budget: Arc<TailBudget>,
     last_config: open::LastConfig,
     /// Of every log that there is not yet.
     empty_reader: Arc<LogReader>,
@@ -120,6 +121,7 @@ impl Shared {
             movers: Semaphore::new(log_dirs.all().len()),
             tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
             tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
+            key_budget: Arc::new(TailBudget::new(KEY_BUDGET_BYTES)),
             last_config: open::LastConfig::default(),
             empty_reader: Arc::new(LogReader::empty()),
             runtime: tokio::runtime::Handle::current(),

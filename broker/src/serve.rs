@@ -156,7 +156,9 @@ impl Doors {
         connections_max: usize,
     ) -> std::io::Result<()> {
         let broker_port = self.broker.local_addr()?.port();
-        let broker_address = SocketAddr::new(node.config.rocketmq.broker_ip, broker_port);
+        let ip = node.config.rocketmq.broker_ip;
+        node.set_name_server(SocketAddr::new(ip, self.namesrv.local_addr()?.port()));
+        let broker_address = SocketAddr::new(ip, broker_port);
         let dispatcher = BridgeBackend::dispatcher(node.clone(), broker_address);
         let limits = ConnectionLimits::of_kafka(node.clone(), connections_max);
         for (index, listener) in self.kafka.into_iter().enumerate() {

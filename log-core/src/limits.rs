@@ -16,5 +16,18 @@ pub const MAPPED_FILES_MAX: usize = 1024;
 /// larger ones.
 pub const DECOMPRESSED_BATCH_BYTES_MAX: usize = 512 << 20;
 
+/// Keys of one segment that are kept in memory until its file can be written: 2.5 million. What lies
+/// behind them is found by reading.
+pub const KEY_RUN_BYTES_MAX: usize = 20 << 20;
+
+/// Offsets, and bytes of batches (one more in any case), that one search takes into the index of keys:
+/// some milliseconds.
+pub const KEY_STEP_OFFSETS: i64 = 16_384;
+/// See [`KEY_STEP_OFFSETS`].
+pub const KEY_STEP_BYTES: usize = 2 << 20;
+
+/// Offsets that one search in the index of keys finds.
+pub const KEY_HITS_MAX: usize = 16_384;
+
 /// Tags of one segment that are kept in memory until its file can be written: 4 million offsets.
 pub const TAG_RUN_BYTES_MAX: usize = 20 << 20;

@@ -22,6 +22,7 @@ pub mod config;
 mod epoch_file;
 pub mod error;
 mod flush;
+mod keys;
 mod marker;
 pub mod outcome;
 mod reader;

@@ -7,6 +7,7 @@ pub mod disk;
 pub mod file_disk;
 pub(crate) mod growing;
 pub(crate) mod index;
+pub mod keys;
 #[cfg(feature = "file")]
 mod mmap;
 pub mod names;

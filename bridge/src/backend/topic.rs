@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use duolog_log_core::ids::TopicId;
 
+use crate::translate::keys::KeyIndex;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 /// Permission bit: a new topic may inherit from this one.
@@ -37,6 +38,8 @@ pub struct Topic {
     pub internal: bool,
     /// `rmq.key.source`: which property of a message becomes its record's key.
     pub key_source: KeySource,
+    /// `rmq.key.index`: whose records are found by key.
+    pub key_index: KeyIndex,
     /// Allowed where `cleanup.policy` has `compact`.
     pub tombstones: Tombstones,
     /// Which born timestamps become those of records.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::encode;
-use crate::json::{JsonOut, JsonStyle, ToJson};
+use crate::json::{BodyError, JsonOut, JsonStyle, ToJson, Value};
 
 /// A broker name and the addresses behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,29 @@ pub struct QueueData {
     pub perm: i32,
     /// TopicSysFlag.
     pub topic_sys_flag: i32,
+}
+
+impl QueueData {
+    /// Reads the queues of a route: body of REGISTER_TOPIC_IN_NAMESRV (217).
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn decode_of_route(body: &[u8]) -> Result<Vec<Self>, BodyError> {
+        if body.is_empty() {
+            return Ok(Vec::new());
+        }
+        let value = Value::parse(body)?;
+        let queues = value.elements("queueDatas")?.iter().map(|value| {
+            Ok(Self {
+                broker_name: value.text("brokerName")?.unwrap_or_default(),
+                read_queue_nums: value.number("readQueueNums")?.unwrap_or_default(),
+                write_queue_nums: value.number("writeQueueNums")?.unwrap_or_default(),
+                perm: value.number("perm")?.unwrap_or_default(),
+                topic_sys_flag: value.number("topicSysFlag")?.unwrap_or_default(),
+            })
+        });
+        queues.collect()
+    }
 }
 
 impl ToJson for QueueData {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,7 @@ use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, HalfEnding, HalfView, Member, NewHalf, NewRecords,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, Member, NewHalf, NewRecords,
     NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
     RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
@@ -260,6 +261,33 @@ impl Backend for FakeBackend {
                 .rfind(|batch| batch.append_time_ms() <= time_ms)
                 .map(|batch| batch.next_offset() - 1),
         })
+    }
+
+    async fn find_key(
+        &self,
+        topic: &Topic,
+        partition: i32,
+        hash: u32,
+        range: Range<i64>,
+    ) -> Result<KeyHits> {
+        let state = self.state.lock();
+        let log = state.served(topic, partition)?;
+        let rule = topic.key_index.rule();
+        let mut hits = KeyHits { end_offset: range.start, ..KeyHits::default() };
+        if state.index_end.is_some_and(|end| end <= range.start) {
+            return Ok(hits);
+        }
+        hits.end_offset = range.end.min(state.index_end.unwrap_or(i64::MAX));
+        for batch in &log.batches {
+            for record in batch.decoded() {
+                let mut has_it = false;
+                (rule.keys_of)(&record, &mut |known| has_it |= known == hash);
+                if has_it && (range.start..hits.end_offset).contains(&record.offset) {
+                    hits.offsets.push(record.offset);
+                }
+            }
+        }
+        Ok(hits)
     }
 
     async fn committed_offset(

@@ -13,12 +13,15 @@ use crate::backend::{
     SubscriptionGroup, TimedRecord, Topic, TopicSpec,
 };
 use crate::session::SessionId;
+use crate::translate::keys::KeyIndex;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) settings: BTreeMap<String, String>,
     pub(super) retentions: usize,
+    /// Where the index of keys ends; `None`: nowhere.
+    pub(super) index_end: Option<i64>,
     pub(super) topics: BTreeMap<Arc<str>, Arc<Topic>>,
     pub(super) next_topic_id: u8,
     pub(super) logs: HashMap<(TopicId, i32), Log>,
@@ -68,6 +71,7 @@ impl State {
             order: false,
             internal: false,
             key_source: KeySource::default(),
+            key_index: KeyIndex::default(),
             tombstones: Tombstones::default(),
             timestamps: TimestampBounds::default(),
             attributes: BTreeMap::new(),

@@ -21,7 +21,7 @@ use crate::processors::{Call, Outcome, Refusal, topics};
 use crate::response_code::ResponseCode;
 
 /// Source: NamesrvUtil.NAMESPACE_ORDER_TOPIC_CONFIG.
-const ORDER_NAMESPACE: &str = "ORDER_TOPIC_CONFIG";
+pub(super) const ORDER_NAMESPACE: &str = "ORDER_TOPIC_CONFIG";
 
 /// MQVersion.V4_9_4: from here on clients read standard JSON.
 const STANDARD_JSON_SINCE: i32 = 401;

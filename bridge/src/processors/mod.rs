@@ -55,7 +55,7 @@ mod topic_stats;
 pub(crate) mod topics;
 mod unregister_client;
 mod update_consumer_offset;
-mod update_topic;
+pub(crate) mod update_topic;
 mod update_topic_list;
 mod view_message;
 
@@ -146,11 +146,14 @@ table! {
         later 100 PUT_KV_CONFIG => namesrv::kv_config::put,
         now 101 GET_KV_CONFIG => namesrv::kv_config::get,
         later 102 DELETE_KV_CONFIG => namesrv::kv_config::delete,
+        now 103 REGISTER_BROKER => namesrv::registration::register,
+        now 104 UNREGISTER_BROKER => namesrv::registration::unregister,
         later 105 GET_ROUTEINFO_BY_TOPIC => namesrv::route::handle,
         now 106 GET_BROKER_CLUSTER_INFO => namesrv::cluster_info::handle,
         now 205 WIPE_WRITE_PERM_OF_BROKER => namesrv::write_permission::wipe,
         now 206 GET_ALL_TOPIC_LIST_FROM_NAMESERVER => namesrv::topic_list::handle,
         now 216 DELETE_TOPIC_IN_NAMESRV => namesrv::delete_topic::handle,
+        later 217 REGISTER_TOPIC_IN_NAMESRV => namesrv::registration::register_topic,
         now 219 GET_KVLIST_BY_NAMESPACE => namesrv::kv_config::list,
         now 224 GET_TOPICS_BY_CLUSTER => namesrv::topic_lists::of_cluster,
         now 304 GET_SYSTEM_TOPIC_LIST_FROM_NS => namesrv::topic_lists::of_system,

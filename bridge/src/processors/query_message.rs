@@ -1,33 +1,37 @@
 //! QUERY_MESSAGE: code 12. Messages of a topic that have a key: a word of their `KEYS` or their
 //! `UNIQ_KEY`; the newest ones, in the order in which they were appended. Clients ask for an
 //! offsetMsgId or a key of their own so, and compare once more themselves.
-//! There is no index of keys yet, so the log is looked through, from the first batch appended at
-//! `beginTimestamp` on; a unique key tells that time nearly to the second. What takes too long is
-//! refused in words, since "not found" would be untrue.
+//! A topic's `rmq.key.index` says whether Kafka producers' are found.
+//! By the index of keys, from the first batch appended at `beginTimestamp` on (a unique key tells that
+//! time nearly to the second); what the index does not say is found by reading. What takes too long is
+//! refused in words, since "not found" would be untrue; the index made meanwhile stays.
 //! Leaves out: `indexType` and `lastKey` (5.4), which ask the same of the original's other index.
 //! Source: QueryMessageProcessor.queryMessage, DefaultMessageStore.queryMessage, IndexService.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use duolog_log_core::record::Record;
 use tokio::time::Instant;
 
 use super::store_time::if_there;
 use super::{Call, Refusal};
 use crate::backend::{Backend, Boundary, ReadRequest, SharedBatch, Topic};
 use crate::dispatch::Answer;
-use crate::limits::{QUERY_BYTES_MAX, QUERY_MESSAGES_MAX, QUERY_MS_MAX};
+use crate::limits::{QUERY_BYTES_MAX, QUERY_HITS_MAX, QUERY_MESSAGES_MAX, QUERY_MS_MAX};
 use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
-use crate::translate::message::{self, Door, Place, Scratch, Writer};
-use crate::translate::properties::{KEYS, Properties, UNIQ_KEY};
+use crate::translate::keys;
+use crate::translate::message::{self, Door, Place, Scratch};
 
 /// Bytes and records that are read at a time.
 const STEP_BYTES: usize = 256 * 1024;
 const STEP_RECORDS: usize = 4096;
+
+/// With fewer offsets to go the index is not worth its making.
+const INDEXED_OFFSETS_MIN: i64 = 1024;
 
 /// How much later than its store time a message may have been appended.
 const APPEND_LATE_MS: i64 = 60_000;
@@ -83,7 +87,9 @@ impl Found {
 
     fn add(&mut self, place: (i64, i32, i64), message: Bytes) {
         self.bytes += message.len();
-        self.messages.insert(place, message);
+        if let Some(same) = self.messages.insert(place, message) {
+            self.bytes -= same.len();
+        }
         let too_many = |found: &Self| {
             found.messages.len() > found.count_max
                 || (found.bytes > QUERY_BYTES_MAX && found.messages.len() > 1)
@@ -104,6 +110,34 @@ struct Query<'a> {
     until: Instant,
 }
 
+/// What is left of a queue to be looked through.
+struct Way<'a> {
+    place: Place<'a>,
+    topic: &'a Topic,
+    position: i64,
+    /// Exclusive.
+    end: i64,
+    /// Where the index says that the key may be: the newest such offsets.
+    hits: VecDeque<i64>,
+    /// There were more hits, before these.
+    has_older_hits: bool,
+}
+
+impl Way<'_> {
+    fn request(&self, offset: i64, bytes_max: usize, records_max: usize) -> ReadRequest<'_> {
+        let (topic, partition) = (self.topic, self.place.queue_id);
+        ReadRequest { topic, partition, offset, bytes_max, records_max, tags: None }
+    }
+
+    fn add_hits(&mut self, offsets: Vec<i64>) {
+        self.hits.extend(offsets);
+        while self.hits.len() > QUERY_HITS_MAX {
+            self.hits.pop_front();
+            self.has_older_hits = true;
+        }
+    }
+}
+
 impl Query<'_> {
     async fn look_through<B: Backend>(
         &self,
@@ -115,8 +149,11 @@ impl Query<'_> {
         let backend = call.backend();
         let Some(view) = backend.partition(topic, queue_id).await else { return Ok(()) };
         let begin = backend.search_append_time(topic, queue_id, self.begin_ms, Boundary::Lower);
-        let Some(mut position) = if_there(begin.await)?.flatten() else { return Ok(()) };
-        let mut place = Place {
+        let Some(start) = if_there(begin.await)?.flatten() else { return Ok(()) };
+        let last_ms = self.end_ms.saturating_add(APPEND_LATE_MS);
+        let last = backend.search_append_time(topic, queue_id, last_ms, Boundary::Upper);
+        let Some(last) = if_there(last.await)?.flatten() else { return Ok(()) };
+        let place = Place {
             topic: name,
             queue_id,
             partition_number: view.number,
@@ -124,72 +161,136 @@ impl Query<'_> {
             door: Door::Both,
             append_time_ms: 0,
         };
-        let last_append_ms = self.end_ms.saturating_add(APPEND_LATE_MS);
-        while position < view.last_stable_offset {
-            if Instant::now() >= self.until {
-                return Err(self.too_slow(queue_id, position, view.last_stable_offset));
+        let mut end = last.saturating_add(1).min(view.last_stable_offset);
+        loop {
+            let hits = VecDeque::new();
+            let mut way = Way { place, topic, position: start, end, hits, has_older_hits: false };
+            self.walk(backend, &mut way, found).await?;
+            let oldest_hit = way.hits.front().copied();
+            let is_enough = self.look_at_hits(backend, &mut way, found).await?;
+            match oldest_hit {
+                Some(oldest) if way.has_older_hits && !is_enough => end = oldest,
+                _ => return Ok(()),
             }
-            let read = backend.read(ReadRequest {
-                topic,
-                partition: queue_id,
-                offset: position,
-                bytes_max: STEP_BYTES,
-                records_max: STEP_RECORDS,
-                tags: None,
-            });
-            // Deleted meanwhile, by retention or with its topic.
-            let Some(read) = if_there(read.await)? else { return Ok(()) };
-            for batch in &read.batches {
-                place.append_time_ms = batch.append_time_ms();
-                place.door = batch.door(&topic.name);
-                if place.append_time_ms > last_append_ms {
-                    return Ok(());
-                }
-                self.look_into(batch, position, &place, found)?;
+        }
+    }
+
+    /// From the position to the end: by the index, whose hits are noted, or by reading.
+    async fn walk<B: Backend>(
+        &self,
+        backend: &B,
+        way: &mut Way<'_>,
+        found: &mut Found,
+    ) -> Result<(), Refusal> {
+        while way.position < way.end {
+            self.check_time(way)?;
+            let is_far = way.end - way.position >= INDEXED_OFFSETS_MIN;
+            if !(is_far && self.by_index(backend, way).await?)
+                && !self.by_reading(backend, way, found).await?
+            {
+                break;
             }
-            if read.next_offset <= position {
-                return Ok(());
-            }
-            position = read.next_offset;
             // Others on this thread have their turn.
             tokio::task::yield_now().await;
         }
         Ok(())
     }
 
+    /// Reads what the index said, the newest first; `true` once that many have the key.
+    async fn look_at_hits<B: Backend>(
+        &self,
+        backend: &B,
+        way: &mut Way<'_>,
+        found: &mut Found,
+    ) -> Result<bool, Refusal> {
+        let mut count = 0;
+        while let Some(offset) = way.hits.pop_back() {
+            way.position = offset;
+            self.check_time(way)?;
+            let read = backend.read(way.request(offset, 1, 1)).await;
+            // Deleted meanwhile, and all before it, too.
+            let Some(read) = if_there(read)? else { return Ok(true) };
+            for batch in &read.batches {
+                let range = offset..offset.saturating_add(1);
+                count += self.look_into(batch, range, way, found)?;
+            }
+            if count >= found.count_max {
+                return Ok(true);
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(false)
+    }
+
+    /// Goes on by the index of keys; `false` where it does not say.
+    async fn by_index<B: Backend>(&self, backend: &B, way: &mut Way<'_>) -> Result<bool, Refusal> {
+        let hash = keys::key_hash(self.key);
+        let range = way.position..way.end;
+        let hits = backend.find_key(way.topic, way.place.queue_id, hash, range).await;
+        let Some(hits) = if_there(hits)? else { return Ok(false) };
+        way.add_hits(hits.offsets);
+        let is_news = hits.end_offset > way.position;
+        way.position = way.position.max(hits.end_offset);
+        Ok(is_news || hits.grows)
+    }
+
+    /// Goes on by reading; `false` when there is nothing more.
+    async fn by_reading<B: Backend>(
+        &self,
+        backend: &B,
+        way: &mut Way<'_>,
+        found: &mut Found,
+    ) -> Result<bool, Refusal> {
+        let read = backend.read(way.request(way.position, STEP_BYTES, STEP_RECORDS)).await;
+        // Deleted meanwhile, by retention or with its topic.
+        let Some(read) = if_there(read)? else { return Ok(false) };
+        for batch in &read.batches {
+            self.look_into(batch, way.position..way.end, way, found)?;
+        }
+        let is_news = read.next_offset > way.position;
+        way.position = way.position.max(read.next_offset);
+        Ok(is_news)
+    }
+
+    /// Adds those of a batch's records that have the key; returns their number.
     fn look_into(
         &self,
         batch: &SharedBatch,
-        from: i64,
-        place: &Place<'_>,
+        range: Range<i64>,
+        way: &Way<'_>,
         found: &mut Found,
-    ) -> Result<(), Refusal> {
-        let mut properties = Vec::new();
+    ) -> Result<usize, Refusal> {
+        let mut place = way.place;
+        place.append_time_ms = batch.append_time_ms();
+        place.door = batch.door(&way.topic.name);
+        let (mut count, mut properties) = (0, Vec::new());
         let times = self.begin_ms..=self.end_ms;
-        for record in batch.decoded().iter_from(from) {
+        for record in batch.decoded().iter_from(range.start) {
+            if record.offset >= range.end {
+                break;
+            }
             let store_ms = message::store_time_ms(&record, place.append_time_ms);
-            if !times.contains(&store_ms) || !self.has_key(&record, place.door, &mut properties) {
+            let index = way.topic.key_index;
+            if !times.contains(&store_ms)
+                || !index.has_key(&record, place.door, self.key, &mut properties)
+            {
                 continue;
             }
             let mut out = SegmentedOut::default();
-            message::encode(&record, place, None, &mut Scratch::default(), &mut out)
+            message::encode(&record, &place, None, &mut Scratch::default(), &mut out)
                 .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
             let at = (place.append_time_ms, place.queue_id, record.offset);
             found.add(at, out.into_bytes());
+            count += 1;
         }
-        Ok(())
+        Ok(count)
     }
 
-    fn has_key(&self, record: &Record<'_>, door: Door, properties: &mut Vec<u8>) -> bool {
-        let is_rocketmq = message::origin(record.headers).is_some();
-        properties.clear();
-        message::properties_into(record, Writer { is_rocketmq, door }, properties);
-        let Ok(text) = std::str::from_utf8(properties) else { return false };
-        Properties(text).iter().any(|(name, value)| match name {
-            KEYS => value.split(' ').any(|word| word == self.key),
-            UNIQ_KEY => value == self.key,
-            _ => false,
-        })
+    fn check_time(&self, way: &Way<'_>) -> Result<(), Refusal> {
+        if Instant::now() < self.until {
+            return Ok(());
+        }
+        Err(self.too_slow(way.place.queue_id, way.position, way.end))
     }
 
     fn too_slow(&self, queue_id: i32, position: i64, end: i64) -> Refusal {

@@ -11,6 +11,7 @@ use crate::backend::{Backend, PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicS
 use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
 use crate::translate::names;
+use crate::translate::keys::KeyIndex;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 impl<B: Backend> Shared<B> {
@@ -65,6 +66,7 @@ impl<B: Backend> Shared<B> {
                 order: false,
                 internal: false,
                 key_source: KeySource::default(),
+                key_index: KeyIndex::default(),
                 tombstones: Tombstones::default(),
                 timestamps: TimestampBounds::default(),
                 attributes: BTreeMap::new(),
@@ -113,6 +115,7 @@ pub(crate) fn of_spec(spec: &TopicSpec) -> Topic {
         order: spec.order,
         internal: false,
         key_source: KeySource::default(),
+        key_index: KeyIndex::default(),
         tombstones: Tombstones::default(),
         timestamps: TimestampBounds::default(),
         attributes: spec.attributes.clone(),

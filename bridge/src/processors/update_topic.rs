@@ -20,15 +20,15 @@ const PERM_BITS: i32 = 7;
 
 /// What a topic shall be, before it is checked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Changes<'a> {
-    pub(super) topic: &'a str,
-    pub(super) read_queues: i32,
-    pub(super) write_queues: i32,
-    pub(super) perm: i32,
-    pub(super) sys_flag: i32,
-    pub(super) order: bool,
+pub(crate) struct Changes<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) read_queues: i32,
+    pub(crate) write_queues: i32,
+    pub(crate) perm: i32,
+    pub(crate) sys_flag: i32,
+    pub(crate) order: bool,
     /// `+key=value,-key`.
-    pub(super) attributes: &'a str,
+    pub(crate) attributes: &'a str,
 }
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
@@ -65,7 +65,7 @@ fn check_name<B: Backend>(shared: &Shared<B>, topic: &str) -> Result<(), Refusal
 }
 
 /// The topic that `changes` make of the one there is, if they may.
-pub(super) fn spec<B: Backend>(
+pub(crate) fn spec<B: Backend>(
     shared: &Shared<B>,
     changes: &Changes<'_>,
 ) -> Result<TopicSpec, Refusal> {

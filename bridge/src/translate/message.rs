@@ -185,7 +185,7 @@ pub fn properties_into(record: &Record<'_>, writer: Writer, out: &mut Vec<u8>) {
 }
 
 /// The headers that are looked at.
-fn seen(headers: Headers<'_>) -> impl Iterator<Item = Header<'_>> {
+pub(super) fn seen(headers: Headers<'_>) -> impl Iterator<Item = Header<'_>> {
     headers.iter().take(HEADERS_SEEN_MAX)
 }
 
@@ -386,12 +386,17 @@ pub fn tag_code(record: &Record<'_>) -> Option<i32> {
     Some(match std::str::from_utf8(tag) {
         Ok(text) if is_text(tag) => super::properties::java_hash(text),
         _ => {
-            let mut hex = Vec::with_capacity(tag.len() * 2);
-            put_hex(tag, &mut hex);
-            hex.iter()
+            hex_of(tag)
+                .iter()
                 .fold(0, |hash: i32, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
         }
     })
+}
+
+pub(super) fn hex_of(bytes: &[u8]) -> Vec<u8> {
+    let mut hex = Vec::with_capacity(bytes.len() * 2);
+    put_hex(bytes, &mut hex);
+    hex
 }
 
 fn is_name(bytes: &[u8]) -> bool {

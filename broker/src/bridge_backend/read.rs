@@ -3,15 +3,17 @@
 mod tag_scan;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use duolog_bridge::backend::{
-    BackendError, Boundary, ReadAnswer, ReadRequest, Result, SharedBatch,
+    BackendError, Boundary, KeyHits, ReadAnswer, ReadRequest, Result, SharedBatch,
 };
 use duolog_log_core::log::{AbortedTxn, LogError, LogReader, ReadMinimum, TimeBoundary};
 use duolog_log_core::record::batch::SharedBatches;
 use duolog_log_core::record::{BatchHeader, DecodedBatch, Decompressor, RecordError};
+use duolog_log_core::storage::keys::KeyRule;
 
 use self::tag_scan::{Ahead, TagScan};
 use super::BridgeBackend;
@@ -284,4 +286,23 @@ pub(super) async fn search_append_time(
     };
     let found = reader.search_append_time(time_ms, boundary, partition.offsets().last_stable);
     found.map_err(|error| of_log(partition, &error))
+}
+
+/// Where records with a key may be, as far as the index of keys says. A part of it is made first.
+pub(super) async fn find_key(
+    partition: &Arc<Partition>,
+    rule: KeyRule<'_>,
+    hash: u32,
+    range: Range<i64>,
+) -> Result<KeyHits> {
+    let reader = partition.reader().await.map_err(|error| of(partition, &error))?;
+    let end = range.end.min(partition.offsets().last_stable);
+    match reader.keys(hash, (range.start, end), rule) {
+        Ok(hits) => Ok(hits),
+        // Whoever reads the damaged batch will be told.
+        Err(LogError::Corrupt { .. }) => {
+            Ok(KeyHits { end_offset: range.start, ..KeyHits::default() })
+        }
+        Err(error) => Err(of_log(partition, &error)),
+    }
 }

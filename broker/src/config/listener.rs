@@ -52,6 +52,14 @@ pub enum ListenerError {
         /// The value, as given.
         text: String,
     },
+    /// Not a list of name servers.
+    #[error("expected host:port;host:port in {key}, got {text:?}")]
+    NotNameServers {
+        /// The configuration key that names them.
+        key: &'static str,
+        /// The value, as given.
+        text: String,
+    },
     /// An open door to the network.
     #[error(
         "{key} {address} is reachable from other machines and has no security; \
@@ -184,6 +192,26 @@ pub fn check_ports(config: &Config) -> Result<(), ListenerError> {
         }
     }
     Ok(())
+}
+
+/// The name servers that clients shall ask; empty when none are set.
+///
+/// Errors: `NotNameServers`.
+pub fn name_servers(values: &Values) -> Result<Vec<String>, ListenerError> {
+    const KEY: &str = "rocketmq.namesrvAddr";
+    let text = values.text(KEY).unwrap_or_default();
+    let addresses = text.split(';').map(str::trim).filter(|address| !address.is_empty());
+    let addresses: Vec<String> = addresses.map(str::to_owned).collect();
+    let is_address = |address: &String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
+        address.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && host.chars().all(is_plain) && port.parse::<u16>().is_ok_and(|p| p > 0)
+        })
+    };
+    if !addresses.iter().all(is_address) {
+        return Err(ListenerError::NotNameServers { key: KEY, text: text.to_owned() });
+    }
+    Ok(addresses)
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -123,6 +123,22 @@ fn a_properties_file_is_answered_with_what_is_expected() {
 }
 
 #[test]
+fn name_servers_are_addresses() {
+    for (text, expected) in [
+        ("", &[][..]),
+        ("a:1", &["a:1"]),
+        ("10.0.0.1:9876; [::1]:1 ;", &["10.0.0.1:9876", "[::1]:1"]),
+    ] {
+        let config = load(&[&format!("rocketmq.namesrvAddr={text}")]).expect(text);
+        assert_eq!(config.rocketmq.name_servers, expected);
+    }
+    for text in ["a", "a:", ":1", "a:0", "a:65536", "a:1,b:2", "a:1 b:2", "http://a:1"] {
+        let error = load(&[&format!("rocketmq.namesrvAddr={text}")]).expect_err(text).to_string();
+        assert!(error.contains("expected host:port;host:port in rocketmq.namesrvAddr"), "{error}");
+    }
+}
+
+#[test]
 fn the_http_port_and_the_older_name_of_the_data_directory_are_taken() {
     let config = load(&["http.host=127.0.0.2", "http.port=4711", "log.dir=/y"]).expect("valid");
     assert_eq!(config.http, ([127, 0, 0, 2].into(), 4711));

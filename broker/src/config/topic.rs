@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use duolog_bridge::translate::keys::KeyIndex;
 use duolog_bridge::translate::send::KeySource;
 use duolog_log_core::record::Compression;
 
@@ -84,6 +85,8 @@ pub struct TopicConfig {
     pub message_type: Option<String>,
     /// Which property of a RocketMQ message becomes its record's key.
     pub rmq_key_source: KeySource,
+    /// Whose records RocketMQ's queries by key find.
+    pub rmq_key_index: KeyIndex,
     /// RocketMQ's `order`.
     pub rmq_order: bool,
     /// RocketMQ's `topicSysFlag`.
@@ -151,10 +154,11 @@ fn read_attributes(text: &str) -> BTreeMap<String, String> {
 }
 
 /// RocketMQ's attributes that have a key of their own.
-const ATTRIBUTE_KEYS: [&str; 2] = [MESSAGE_TYPE, KEY_SOURCE];
+const ATTRIBUTE_KEYS: [&str; 3] = [MESSAGE_TYPE, KEY_SOURCE, KEY_INDEX];
 
 const MESSAGE_TYPE: &str = "message.type";
 const KEY_SOURCE: &str = "rmq.key.source";
+const KEY_INDEX: &str = "rmq.key.index";
 
 /// RocketMQ's attributes as overrides.
 pub fn attribute_overrides(attributes: &BTreeMap<String, String>) -> Overrides {
@@ -186,6 +190,11 @@ impl TopicConfig {
         };
         let key_source = key_source.map(|name| (KEY_SOURCE.to_owned(), name.to_owned()));
         attributes.extend(key_source);
+        let key_index = match self.rmq_key_index {
+            KeyIndex::All => None,
+            KeyIndex::Rmq => Some((KEY_INDEX.to_owned(), "rmq".to_owned())),
+        };
+        attributes.extend(key_index);
         attributes
     }
 
@@ -233,6 +242,7 @@ impl TopicConfig {
             rmq_write_queues: Some(read.parse("rmq.write.queues")?).filter(|queues| *queues >= 0),
             message_type: overrides.get(MESSAGE_TYPE).cloned(),
             rmq_key_source: KeySource::from_name(&read.text(KEY_SOURCE)?).unwrap_or_default(),
+            rmq_key_index: KeyIndex::from_name(&read.text(KEY_INDEX)?).unwrap_or_default(),
             rmq_order: read.parse("rmq.order")?,
             rmq_sys_flag: read.parse("rmq.sys.flag")?,
             rmq_attributes: read_attributes(&read.text("rmq.attributes")?),

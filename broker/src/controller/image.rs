@@ -454,6 +454,7 @@ pub(super) fn resolve(
         order: config.rmq_order,
         internal: record.internal,
         key_source: config.rmq_key_source,
+        key_index: config.rmq_key_index,
         tombstones: if config.cleanup.compact { Tombstones::Allowed } else { Tombstones::Refused },
         timestamps: TimestampBounds {
             before_max_ms: config.timestamp_before_max_ms,

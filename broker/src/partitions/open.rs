@@ -140,6 +140,7 @@ fn log_config(config: &TopicConfig, shared: &Shared) -> LogConfig {
         tail_cache_bytes: TAIL_CACHE_BYTES,
         tail_budget: shared.tail_budget.clone(),
         tag_budget: shared.tag_budget.clone(),
+        key_budget: shared.key_budget.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP port: metrics for everybody who can reach it, gates and events for this machine alone.
 //!
-//! `GET /metrics` is Prometheus text. With `--control`: `GET /events` streams events as JSON lines,
+//! `GET /metrics` is Prometheus text. `GET /rocketmq/nsaddr` tells RocketMQ clients that know no name server where
+//! they are: those with this port as their `rocketmq.namesrv.domain`. With `--control`: `GET /events` streams events as JSON lines,
 //! `POST /gates` arms, releases and lists gates. Both answer loopback clients only.
 //!
 //! A client has so long to send a request and to take its answer, and there are so many of them, as the bounds
@@ -87,12 +88,14 @@ pub async fn serve(
 }
 
 fn routes(shared: Shared) -> Router {
-    let mut routes = Router::new().route("/metrics", get(metrics));
-    let mut known = "GET /metrics (GET /events and POST /gates are there with --control)";
+    let mut routes =
+        Router::new().route("/metrics", get(metrics)).route("/rocketmq/{group}", get(name_servers));
+    let mut known = "GET /metrics, GET /rocketmq/nsaddr (GET /events and POST /gates are there with \
+                     --control)";
     if shared.node.config.control {
         routes =
             routes.route("/gates", post(control::gates)).route("/events", get(control::events));
-        known = "GET /metrics, GET /events or POST /gates";
+        known = "GET /metrics, GET /rocketmq/nsaddr, GET /events or POST /gates";
     }
     let unknown = format!("nothing is here; expected {known}\n");
     routes
@@ -163,6 +166,12 @@ async fn metrics(State(shared): State<Shared>) -> Response {
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// The name servers, whatever group of them is asked for: `nsaddr` by default, `nsaddr-UNIT` by clients of a unit. Nothing
+/// follows the addresses, not even an end of line: some clients would take it for a part of the last.
+async fn name_servers(State(shared): State<Shared>) -> String {
+    shared.node.name_servers()
 }
 
 #[cfg(test)]

@@ -126,7 +126,9 @@ impl Active {
     /// Cuts the log file to the segment's size and writes its indexes anew.
     pub(super) fn cut_files(&mut self, disk: &dyn Disk) -> DiskResult<()> {
         self.segment.log.truncate(self.size())?;
-        for kind in [FileKind::TxnIndex, FileKind::AppendTimeIndex, FileKind::TagIndex] {
+        for kind in
+            [FileKind::TxnIndex, FileKind::AppendTimeIndex, FileKind::TagIndex, FileKind::KeyIndex]
+        {
             match disk.remove(&self.segment.paths.of(kind)) {
                 Err(error) if !error.is_not_found() => return Err(error),
                 Ok(()) | Err(_) => {}

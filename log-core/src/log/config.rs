@@ -45,6 +45,8 @@ pub struct LogConfig {
     pub tail_budget: Arc<TailBudget>,
     /// How many bytes of tags that are in no file yet all logs keep together at most.
     pub tag_budget: Arc<TailBudget>,
+    /// The same of keys.
+    pub key_budget: Arc<TailBudget>,
 }
 
 impl Default for LogConfig {
@@ -69,6 +71,7 @@ impl Default for LogConfig {
             tail_cache_bytes: 1 << 20,
             tail_budget: Arc::new(TailBudget::new(64 << 20)),
             tag_budget: Arc::new(TailBudget::new(32 << 20)),
+            key_budget: Arc::new(TailBudget::new(32 << 20)),
         }
     }
 }

@@ -123,7 +123,7 @@ pub struct RecoveryReport {
     pub segments_dropped: usize,
     /// Segments that compaction had written and that took their place only now.
     pub segments_swapped: usize,
-    /// Index files (offset, time, transaction, append time, tags) made anew.
+    /// Index files (offset, time, transaction, append time, tags, keys) made anew.
     pub indexes_rebuilt: usize,
     /// Where replaying producer state began, when the newest snapshot did not reach the log end.
     pub producers_replayed_from: Option<i64>,

@@ -28,7 +28,8 @@ impl LogReader {
             log_end: 0,
             epochs: Arc::default(),
         };
-        Self { shared: Arc::new(Shared::new(nothing, Arc::new(TailBudget::new(0)))) }
+        let none = || Arc::new(TailBudget::new(0));
+        Self { shared: Arc::new(Shared::new(nothing, none(), none())) }
     }
 
     /// The first offset that may be read: inclusive.

@@ -266,7 +266,8 @@ impl Recovery {
             log_end,
             epochs: Arc::new(self.epochs.clone()),
         };
-        let shared = Shared::new(view, Arc::clone(&self.config.tag_budget));
+        let (tags, keys) = (&self.config.tag_budget, &self.config.key_budget);
+        let shared = Shared::new(view, Arc::clone(tags), Arc::clone(keys));
         Ok(Log {
             disk: self.disk,
             dir: self.dir,

@@ -24,6 +24,7 @@ mod crash;
 mod damage;
 mod delivery;
 mod flush;
+mod keys;
 mod read;
 mod recovery;
 mod relocation;

@@ -58,6 +58,7 @@ pub(super) struct Shared {
     /// Set once the log is in another folder: all that comes later is there only.
     successor: OnceLock<Arc<Shared>>,
     pub(super) tag_budget: Arc<TailBudget>,
+    pub(super) key_budget: Arc<TailBudget>,
 }
 
 /// The parts of a view that the writer decides.
@@ -84,13 +85,18 @@ impl ViewParts {
 }
 
 impl Shared {
-    pub(super) fn new(parts: ViewParts, tag_budget: Arc<TailBudget>) -> Self {
+    pub(super) fn new(
+        parts: ViewParts,
+        tag_budget: Arc<TailBudget>,
+        key_budget: Arc<TailBudget>,
+    ) -> Self {
         Self {
             view: ArcSwap::from_pointee(parts.into_view(0)),
             generation: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             successor: OnceLock::new(),
             tag_budget,
+            key_budget,
         }
     }
 

@@ -20,11 +20,13 @@ pub enum FileKind {
     AppendTimeIndex,
     /// Tag codes; see docs/formats.md.
     TagIndex,
+    /// Hashes of keys to offsets; see docs/formats.md.
+    KeyIndex,
 }
 
 impl FileKind {
     /// Every kind, the log itself first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Log,
         Self::OffsetIndex,
         Self::TimeIndex,
@@ -32,6 +34,7 @@ impl FileKind {
         Self::Snapshot,
         Self::AppendTimeIndex,
         Self::TagIndex,
+        Self::KeyIndex,
     ];
 
     /// The part after the base offset.
@@ -45,6 +48,7 @@ impl FileKind {
             Self::Snapshot => ".snapshot",
             Self::AppendTimeIndex => ".appendtime",
             Self::TagIndex => ".tags",
+            Self::KeyIndex => ".keys",
         }
     }
 }

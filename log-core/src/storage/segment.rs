@@ -20,12 +20,14 @@ use super::walk::{Step, Walk};
 use crate::log::{AbortedTxn, LogError};
 use crate::record::batch::NO_TIMESTAMP;
 
+mod keys;
 mod read;
 mod rebuild;
 mod retire;
 mod tags;
 mod times;
 
+use keys::SegmentKeys;
 pub(crate) use read::{ReadBounds, SegmentEnd};
 pub(crate) use rebuild::LogHeads;
 use tags::SegmentTags;
@@ -42,6 +44,7 @@ pub(crate) struct Segment {
     size: AtomicU64,
     indexes: Indexes,
     tags: SegmentTags,
+    keys: SegmentKeys,
     /// Held while a file is looked up by its name, so that none is taken for that of a segment which
     /// has the name next.
     naming: RwLock<Naming>,
@@ -160,6 +163,7 @@ impl Segment {
             size: AtomicU64::new(parts.size),
             indexes,
             tags: SegmentTags::default(),
+            keys: SegmentKeys::default(),
             naming: RwLock::new(Naming::Own),
         }
     }

@@ -2,6 +2,7 @@ use crate::fake::{Client, FakeBackend};
 use crate::limits::QUERIES_MAX;
 use crate::remoting::RemotingCommand;
 use crate::remoting::message::Message;
+use crate::translate::keys::KeyIndex;
 
 async fn send(client: &Client, queue: &str, keys: &str, unique: &str, body: &str) {
     let properties = format!("KEYS\u{1}{keys}\u{2}UNIQ_KEY\u{1}{unique}\u{2}");
@@ -124,4 +125,76 @@ async fn too_many_at_once_are_told_so() {
     assert_eq!(ask(&client, "k1", "32", ALWAYS).await.code, 2);
     drop(busy);
     assert_eq!(ask(&client, "k1", "32", ALWAYS).await.code, 0);
+}
+
+/// Of a key that very many messages have, the newest are found, and their number costs little.
+#[tokio::test]
+async fn the_newest_of_many_are_found() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend.clone());
+    for number in 0..1100 {
+        send(&client, "0", "k", &format!("U{number}"), &number.to_string()).await;
+    }
+    for end in [i64::MAX, 1050, 0] {
+        backend.end_index(end);
+        assert_eq!(bodies(&ask(&client, "k", "3", ALWAYS).await), ["1097", "1098", "1099"]);
+        assert_eq!(bodies(&ask(&client, "U3", "3", ALWAYS).await), ["3"]);
+    }
+}
+
+/// A topic's switch leaves Kafka's keys out, whether the index is asked or the log is read.
+#[tokio::test]
+async fn keys_of_kafka_are_found_where_the_topic_says_so() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend.clone());
+    let of_kafka = |count: usize| {
+        let record = duolog_log_core::record::NewRecord {
+            key: Some(b"k"),
+            value: Some(b"of kafka"),
+            ..Default::default()
+        };
+        let mut payload = Vec::new();
+        record.encode_payload(&mut payload);
+        backend.write("t1", 0, vec![(5, payload); count]);
+    };
+    send(&client, "0", "k", "0A", "of rocketmq").await;
+    for count in [1, 1500] {
+        of_kafka(count);
+        backend.change_topic("t1", |topic| topic.key_index = KeyIndex::All);
+        let found = bodies(&ask(&client, "k", "64", (0, i64::MAX)).await);
+        assert!(found.iter().any(|body| body == "of kafka"), "{found:?}");
+        backend.change_topic("t1", |topic| topic.key_index = KeyIndex::Rmq);
+        assert_eq!(bodies(&ask(&client, "k", "64", ALWAYS).await), ["of rocketmq"]);
+    }
+}
+
+/// Whatever of the log is indexed, the same is found.
+#[tokio::test]
+async fn the_index_says_where_the_messages_are_and_reading_finds_the_rest() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 1);
+    let client = Client::new(backend.clone());
+    for number in 0..1500 {
+        send(
+            &client,
+            "0",
+            &format!("k{}", number % 500),
+            &format!("U{number}"),
+            &number.to_string(),
+        )
+        .await;
+    }
+    for end in [i64::MAX, 1200, 600, 0] {
+        backend.end_index(end);
+        for (key, expected) in [("k7", &["7", "507", "1007"][..]), ("U1499", &["1499"])] {
+            let answer = ask(&client, key, "32", ALWAYS).await;
+            assert_eq!(
+                (answer.code, bodies(&answer)),
+                (0, expected.iter().map(|b| (*b).to_owned()).collect())
+            );
+        }
+        assert_eq!(ask(&client, "none", "32", ALWAYS).await.code, 22);
+    }
 }

@@ -5,6 +5,7 @@ use duolog_log_core::ids::TopicId;
 
 use super::*;
 use crate::golden::{rows, unhex_text};
+use crate::translate::keys::KeyIndex;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 fn remark(result: Result<(), Refusal>) -> String {
@@ -90,6 +91,7 @@ fn a_topic_reads_as_in_the_original() {
         order: true,
         internal: false,
         key_source: KeySource::default(),
+        key_index: KeyIndex::default(),
         tombstones: Tombstones::default(),
         timestamps: TimestampBounds::default(),
         attributes: BTreeMap::from([("message.type".into(), "FIFO".into())]),

@@ -25,6 +25,8 @@ fn values(key: &str) -> Option<Values> {
         "message.type" => Values::Any(MESSAGE_TYPES),
         // Ours: what becomes the key that Kafka sees.
         "rmq.key.source" => Values::Any(&["keys", "shardingkey", "none"]),
+        // Ours: whose records queries by key find.
+        "rmq.key.index" => Values::Any(&["all", "rmq"]),
         "queue.type" => Values::Fixed(&["SimpleCQ", "BatchCQ"]),
         "cleanup.policy" => Values::Fixed(&["DELETE", "COMPACTION"]),
         "reserve.time" | "lite.topic.expiration" => Values::Number,

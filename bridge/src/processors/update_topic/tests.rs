@@ -140,6 +140,8 @@ async fn attributes_come_and_go() {
         ("+message.type=NORMAL", &["message.type=NORMAL", "queue.type=SimpleCQ"]),
         ("", &["message.type=NORMAL", "queue.type=SimpleCQ"]),
         ("-message.type", &["queue.type=SimpleCQ"]),
+        ("+rmq.key.index=rmq", &["queue.type=SimpleCQ", "rmq.key.index=rmq"]),
+        ("-rmq.key.index", &["queue.type=SimpleCQ"]),
         ("+rmq.key.source=none", &["queue.type=SimpleCQ", "rmq.key.source=none"]),
         ("-rmq.key.source", &["queue.type=SimpleCQ"]),
     ] {

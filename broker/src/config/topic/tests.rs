@@ -49,8 +49,8 @@ fn attributes_are_settings_and_back() {
     for (attributes, expected) in [
         (&[("message.type", "FIFO")][..], &[("message.type", "FIFO")][..]),
         (
-            &[("message.type", "MIXED"), ("rmq.key.source", "none")],
-            &[("message.type", "MIXED"), ("rmq.key.source", "none")],
+            &[("message.type", "MIXED"), ("rmq.key.index", "rmq"), ("rmq.key.source", "none")],
+            &[("message.type", "MIXED"), ("rmq.key.index", "rmq"), ("rmq.key.source", "none")],
         ),
         (
             &[("queue.type", "SimpleCQ"), ("reserve.time", "-1")],
@@ -68,7 +68,7 @@ fn attributes_are_settings_and_back() {
 }
 
 /// Key of a topic, a value other than its default, what becomes of it.
-const ROWS: [(&str, &str, &str); 26] = [
+const ROWS: [(&str, &str, &str); 27] = [
     ("cleanup.policy", "compact", "cleanup: Cleanup { delete: false, compact: true },"),
     ("compression.type", "gzip", "compression: Some(Gzip),"),
     ("delete.retention.ms", "7", "delete_retention_ms: 7,"),
@@ -87,6 +87,7 @@ const ROWS: [(&str, &str, &str); 26] = [
     ("min.insync.replicas", "2", "min_insync_replicas: 2,"),
     ("retention.bytes", "7000", "retention_bytes: 7000,"),
     ("retention.ms", "7", "retention_ms: 7,"),
+    ("rmq.key.index", "rmq", "rmq_key_index: Rmq,"),
     ("rmq.key.source", "none", "rmq_key_source: Nothing,"),
     ("rmq.order", "true", "rmq_order: true,"),
     ("rmq.perm", "4", "rmq_perm: 4,"),

@@ -48,9 +48,13 @@ struct Http {
 
 impl Http {
     async fn start(control: Control, patience: Patience) -> Self {
+        Self::start_with(control, patience, &[]).await
+    }
+
+    async fn start_with(control: Control, patience: Patience, settings: &[&str]) -> Self {
         let feed = Arc::new(EventFeed::default());
         let sink = Box::new(Sink(feed.clone()));
-        let args = ServeArgs { control: control == Control::Open, ..arguments(&[]) };
+        let args = ServeArgs { control: control == Control::Open, ..arguments(settings) };
         let config = Config::load(&args, std::iter::empty()).expect("a configuration");
         let node =
             TestNode::start_heard(MemDisk::new(), config.into(), Told::default(), sink).await;
@@ -269,7 +273,7 @@ async fn without_control_there_are_metrics_only() {
             (status, body.as_str()),
             (
                 404,
-                "nothing is here; expected GET /metrics (GET /events and POST /gates are there with --control)\n"
+                "nothing is here; expected GET /metrics, GET /rocketmq/nsaddr (GET /events and POST /gates are there with --control)\n"
             ),
             "{path}"
         );
@@ -399,6 +403,25 @@ async fn slow_clients_are_let_go_and_hold_up_nobody() {
     assert_eq!(http.get("/metrics").await.0, 200);
     drop(held);
     http.stop().await;
+}
+
+/// As stock clients ask: `nsaddr`, or with the name of their unit behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_know_no_name_server_are_told_them() {
+    for (settings, expected) in [
+        (&[][..], "127.0.0.1:9876"),
+        (&["rocketmq.brokerIP1=10.1.2.3", "rocketmq.namesrvListenPort=7"], "10.1.2.3:7"),
+        (&["rocketmq.namesrvAddr=a.b:1; [::1]:9876;"], "a.b:1;[::1]:9876"),
+    ] {
+        let http = Http::start_with(Control::Closed, Patience::default(), settings).await;
+        for path in ["/rocketmq/nsaddr", "/rocketmq/nsaddr-unit?nofix=1", "/rocketmq/other"] {
+            assert_eq!(http.get(path).await, (200, expected.to_owned()), "{path}");
+        }
+        for path in ["/rocketmq", "/rocketmq/", "/rocketmq/a/b", "/nsaddr"] {
+            assert_eq!(http.get(path).await.0, 404, "{path}");
+        }
+        http.stop().await;
+    }
 }
 
 /// What a scrape costs: `--nocapture` shows the figure.

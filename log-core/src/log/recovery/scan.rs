@@ -160,8 +160,11 @@ impl Recovery {
         Ok(LastSegment { parts, heads, aborted, append_times, written })
     }
 
-    /// Writes those index files of a segment that do not hold what its batches say.
+    /// Writes those index files of a segment that do not hold what its batches say. What is known of
+    /// its tags and keys may speak of batches that a power cut took: it is made anew when asked for.
     fn write_indexes(&mut self, segment: &Segment, scanned: &Scanned) -> DiskResult<()> {
+        self.remove_if_there(segment, FileKind::TagIndex)?;
+        self.remove_if_there(segment, FileKind::KeyIndex)?;
         let offsets = index::encode_all(scanned.heads.offsets.iter().copied());
         let times = index::encode_all(scanned.heads.times.iter().copied());
         let aborted = index::encode_all(scanned.aborted.iter().copied());

@@ -62,13 +62,16 @@ impl Segment {
         if kind == FileKind::TagIndex {
             return self.tags.whole().and_then(side);
         }
+        if kind == FileKind::KeyIndex {
+            return self.keys.mapped();
+        }
         let Indexes::Sealed(indexes) = &self.indexes else { return None };
         match kind {
             FileKind::OffsetIndex => indexes.offsets.get().map(Arc::clone),
             FileKind::TimeIndex => indexes.times.get().map(Arc::clone),
             FileKind::TxnIndex => indexes.aborted.get().and_then(Option::clone),
             FileKind::AppendTimeIndex => indexes.append_times.get().and_then(side),
-            FileKind::Log | FileKind::Snapshot | FileKind::TagIndex => None,
+            FileKind::Log | FileKind::Snapshot | FileKind::TagIndex | FileKind::KeyIndex => None,
         }
     }
 }
