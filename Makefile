@@ -3,7 +3,8 @@
 # KAFKA_PEER=HOST:PORT, a fresh broker, raw requests are held against it too.
 # `make bench KAFKA_PEER=HOST:PORT ROCKETMQ_PEER=NAMESRV:PORT BENCH='--scale 0.2'` measures,
 # `make bench-scale KAFKA_PEER=HOST:PORT` many partitions, connections and groups.
-.PHONY: setup test verify lint sim demo bench bench-scale
+# `make behaviour ROCKETMQ_PEER=NAMESRV:PORT SETTINGS=short` records what the behaviour suite sees of a real RocketMQ.
+.PHONY: setup test verify behaviour lint sim demo bench bench-scale
 setup:
 	@scripts/setup
 
@@ -16,6 +17,10 @@ verify:
 	cargo test --workspace --test verify -- $(VERIFY)
 	$(if $(VERIFY),,DUOLOG_FUZZ_SEED=$$(date +%s) DUOLOG_FUZZ_CASES=300000 cargo test --workspace --test fuzz)
 	$(if $(KAFKA_PEER),cargo run -p duolog-tests --example differential -- $(KAFKA_PEER) - --seeds 1..11)
+
+SETTINGS ?= short
+behaviour: setup
+	cargo run -p duolog-tests --example behaviour -- $(ROCKETMQ_PEER) $(SETTINGS) --record
 
 # The second clippy: `--all-targets` leaves out what `cargo test` runs only when named.
 lint:

@@ -1,6 +1,7 @@
 //! The one integration binary.
 
 mod administration;
+mod behaviour;
 mod cli;
 mod clients;
 mod compatibility;

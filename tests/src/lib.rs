@@ -14,6 +14,7 @@ pub mod seed;
 pub mod stock;
 pub mod topics;
 
+pub mod behaviour;
 pub mod cases;
 pub mod groups;
 pub mod matrix;

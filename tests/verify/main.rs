@@ -1,5 +1,6 @@
 //! What takes long or needs many peers: `make verify`. Each kind has a short case in `make test`.
 
+mod behaviour;
 mod clients;
 mod mixed;
 mod streams;

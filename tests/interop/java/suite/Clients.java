@@ -1,0 +1,66 @@
+package suite;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.impl.MQClientAPIImpl;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+
+/**
+ * What the cases share: one producer, one administrator, and three client instances that their consumers belong to, as
+ * several consumers of one application do. A member beside another one of its group is of another instance.
+ */
+final class Clients {
+  static final String[] INSTANCES = {"a", "b", "c"};
+  static final long TIMEOUT_MS = 60_000;
+
+  final String namesrv;
+  final DefaultMQProducer producer;
+  final DefaultMQAdminExt admin;
+  final String broker;
+  private final String run = Long.toString(System.currentTimeMillis() % 100_000_000, 36);
+  private final AtomicInteger names = new AtomicInteger();
+
+  Clients(String namesrv) throws Exception {
+    this.namesrv = namesrv;
+    DefaultMQProducer first = null;
+    for (String instance : INSTANCES) {
+      // Also keeps the instance alive while consumers come and go.
+      DefaultMQProducer producer = producer("suite_" + instance, instance);
+      producer.start();
+      first = first == null ? producer : first;
+    }
+    this.producer = first;
+    admin = new DefaultMQAdminExt(TIMEOUT_MS);
+    settle(admin, "admin");
+    admin.start();
+    broker = admin.examineBrokerClusterInfo().getBrokerAddrTable().values().iterator().next().selectBrokerAddr();
+  }
+
+  /** A producer, not started yet, which compresses nothing. */
+  DefaultMQProducer producer(String group, String instance) {
+    DefaultMQProducer producer = new DefaultMQProducer(group);
+    settle(producer, instance);
+    producer.setSendMsgTimeout((int) TIMEOUT_MS);
+    producer.setCompressMsgBodyOverHowmuch(Integer.MAX_VALUE);
+    return producer;
+  }
+
+  void settle(ClientConfig client, String instance) {
+    client.setNamesrvAddr(namesrv);
+    client.setInstanceName("suite_" + instance);
+    client.setMqClientApiTimeout((int) TIMEOUT_MS);
+    // New topics, such as those of retries, are found soon.
+    client.setPollNameServerInterval(3_000);
+  }
+
+  /** A name that nothing has yet, also not from another run. */
+  String name(String kind) {
+    return kind + run + "x" + names.incrementAndGet();
+  }
+
+  /** Requests as the client makes them inside. */
+  MQClientAPIImpl api() {
+    return producer.getDefaultMQProducerImpl().getMqClientFactory().getMQClientAPIImpl();
+  }
+}
