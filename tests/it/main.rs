@@ -13,6 +13,7 @@ mod differential;
 mod groups;
 mod half_messages;
 mod kafka_schema;
+mod kafka_tools;
 mod layering;
 mod log_dirs;
 mod malformed;

@@ -7,6 +7,7 @@ pub mod differential;
 
 pub mod cluster;
 pub mod http;
+pub mod peer;
 pub mod program;
 pub mod raw_client;
 pub mod raw_kafka;
@@ -17,6 +18,7 @@ pub mod topics;
 pub mod behaviour;
 pub mod cases;
 pub mod groups;
+pub mod kafka_tools;
 pub mod matrix;
 pub mod mixed;
 pub mod transfers;

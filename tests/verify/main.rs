@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod clients;
+mod kafka_tools;
 mod mixed;
 mod streams;
 mod transfers;

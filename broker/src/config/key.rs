@@ -180,14 +180,19 @@ impl Key {
     }
 
     /// As [`Self::check`], but the text names value and key as Kafka's `ConfigException` does: of a
-    /// list the part that is wrong.
+    /// list the part that is wrong, a fraction as Java writes it.
     pub fn check_named(&self, value: &str) -> Result<(), String> {
         self.check(value).map_err(|reason| {
             let blamed = match (&self.valid, self.kind) {
                 (Valid::OneOf(texts), Kind::List) => {
-                    list(value).into_iter().find(|part| !texts.contains(part)).unwrap_or(value)
+                    let mut parts = list(value).into_iter();
+                    parts.find(|part| !texts.contains(part)).unwrap_or(value).to_owned()
                 }
-                _ => value,
+                (_, Kind::Double) => match value.trim().parse::<f64>() {
+                    Ok(number) => format!("{number:?}"),
+                    Err(_) => value.to_owned(),
+                },
+                _ => value.to_owned(),
             };
             format!("Invalid value {blamed} for configuration {}: {reason}", self.name)
         })

@@ -26,7 +26,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * The stock Java client of Kafka under command: KafkaDriver BOOTSTRAP, commands on standard input
  * (see Wire). `init`, `begin`, `commit`, `abort` with id= are those of a transactional producer;
- * `create`, `describe`, `delete` and `topics` the admin client's (see Topics).
+ * `create`, `describe`, `delete` and `topics` the admin client's (see Topics); `tool` runs a command
+ * line tool (see Tools).
  */
 final class KafkaDriver {
   private final String bootstrap;
@@ -64,6 +65,7 @@ final class KafkaDriver {
       case "create": case "describe": case "delete": case "topics":
         Topics.handle(verb, bootstrap, args);
         break;
+      case "tool": Tools.handle(args); break;
       default: throw new IllegalArgumentException("no such command: " + verb);
     }
   }

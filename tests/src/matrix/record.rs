@@ -227,6 +227,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The text that [`hex`] wrote.
 pub fn unhex(text: &str) -> anyhow::Result<String> {
     let pairs = text.as_bytes().chunks(2);
     let bytes: anyhow::Result<Vec<u8>> =

@@ -59,6 +59,22 @@ fn values_are_checked_for_type_range_and_effect() {
 }
 
 #[test]
+fn a_refusal_names_what_is_wrong_as_kafka_does() {
+    let refused = |name: &str, value: &str| {
+        topic_key(name).expect("a known key").check_named(value).expect_err(value)
+    };
+    assert_eq!(refused("min.cleanable.dirty.ratio", "2"), {
+        "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"
+    });
+    assert_eq!(refused("min.cleanable.dirty.ratio", "half"), {
+        "Invalid value half for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"
+    });
+    assert_eq!(refused("cleanup.policy", "delete,shrink"), {
+        "Invalid value shrink for configuration cleanup.policy: String must be one of: compact, delete"
+    });
+}
+
+#[test]
 fn a_misspelt_key_finds_its_nearest() {
     assert_eq!(nearest(broker_keys(), "num.partition"), Some("num.partitions"));
     assert_eq!(nearest(broker_keys(), "rocketmq.brokername"), Some("rocketmq.brokerName"));
