@@ -60,7 +60,9 @@ use self::waiters::Waiters;
 use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
 use crate::instruments::Instruments;
-use crate::limits::{KEY_BUDGET_BYTES, TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::limits::{
+    KEY_BUDGET_BYTES, TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES,
+};
 use crate::log_dirs::{LogDir, LogDirs};
 use crate::metrics::Metrics;
 

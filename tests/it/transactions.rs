@@ -1,6 +1,7 @@
 //! Transactions of the stock Kafka clients (v2 of the Java client 4.3.1, v1 of the others), read by
 //! consumers of both protocols and looked at with Kafka's tools; one is cut by kill -9.
 
+mod hanging;
 mod readers;
 
 use std::sync::MutexGuard;

@@ -18,6 +18,7 @@ pub mod topics;
 pub mod behaviour;
 pub mod cases;
 pub mod groups;
+pub mod hanging;
 pub mod kafka_tools;
 pub mod matrix;
 pub mod mixed;

@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::wait;
@@ -86,13 +87,25 @@ impl Program {
         self.events().clone()
     }
 
-    /// Closes its standard input and waits for its end; returns all that it told.
-    pub fn stop(mut self) -> anyhow::Result<Vec<Value>> {
-        drop(self.child.stdin.take());
+    /// Ends it as an operator does, by SIGTERM, and waits for its end; returns all that it told.
+    pub fn terminate(mut self) -> anyhow::Result<Vec<Value>> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id())?).context("a process id")?;
+        kill_process(pid, Signal::TERM)?;
+        self.ended()?;
+        Ok(self.told())
+    }
+
+    fn ended(&mut self) -> anyhow::Result<ExitStatus> {
         let ended = wait::until("the program ends", STOP_LIMIT, || {
             self.child.try_wait()?.context("still running")
         });
-        let status = ended.with_context(|| self.log())?;
+        ended.with_context(|| self.log())
+    }
+
+    /// Closes its standard input and waits for its end; returns all that it told.
+    pub fn stop(mut self) -> anyhow::Result<Vec<Value>> {
+        drop(self.child.stdin.take());
+        let status = self.ended()?;
         ensure!(status.success(), "{status}: {}", self.log());
         Ok(self.told())
     }

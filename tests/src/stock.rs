@@ -201,7 +201,7 @@ pub fn program(version: &str, main_class: &str) -> Command {
 }
 
 /// Folders that only `scripts/setup --verify` brings, beside those of [`Client`]s.
-const VERIFIED_PROGRAMS: [&str; 1] = ["streams-4.3.1"];
+const VERIFIED_PROGRAMS: [&str; 2] = ["streams-4.3.1", "connect-4.3.1"];
 
 /// `java` with the class path of that client version, quick to start and small.
 fn java(version: &str, main_class: &str) -> Command {

@@ -2,7 +2,10 @@
 
 mod behaviour;
 mod clients;
+mod connect;
+mod hanging;
 mod kafka_tools;
+mod mirror;
 mod mixed;
 mod streams;
 mod transfers;

@@ -159,8 +159,7 @@ mod tests {
     async fn the_nodes_own_registration_is_answered_with_the_order_of_topics() {
         let client = Client::new(FakeBackend::new()).at(Door::NameServer);
         assert_eq!(client.call(103, &OWN, &[]).await.body, "");
-        let fields =
-            [("namespace", "ORDER_TOPIC_CONFIG"), ("key", "t"), ("value", "broker-a:4")];
+        let fields = [("namespace", "ORDER_TOPIC_CONFIG"), ("key", "t"), ("value", "broker-a:4")];
         assert_eq!(client.call(100, &fields, &[]).await.code, 0);
         let body = client.call(103, &OWN, &[]).await.body;
         assert_eq!(String::from_utf8_lossy(&body), "{\"table\":{\"t\":\"broker-a:4\"}}");

@@ -10,8 +10,8 @@ use super::rules::{self, REPLY_TOPIC_SUFFIX, TEMPLATE_TOPIC, TRACE_TOPIC};
 use crate::backend::{Backend, PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 use crate::dispatch::Shared;
 use crate::response_code::ResponseCode;
-use crate::translate::names;
 use crate::translate::keys::KeyIndex;
+use crate::translate::names;
 use crate::translate::send::{KeySource, TimestampBounds, Tombstones};
 
 impl<B: Backend> Shared<B> {

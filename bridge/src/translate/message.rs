@@ -385,11 +385,9 @@ pub fn tag_code(record: &Record<'_>) -> Option<i32> {
     let tag = tags.last()?.value?;
     Some(match std::str::from_utf8(tag) {
         Ok(text) if is_text(tag) => super::properties::java_hash(text),
-        _ => {
-            hex_of(tag)
-                .iter()
-                .fold(0, |hash: i32, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
-        }
+        _ => hex_of(tag)
+            .iter()
+            .fold(0, |hash: i32, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte))),
     })
 }
 

@@ -205,7 +205,9 @@ pub fn name_servers(values: &Values) -> Result<Vec<String>, ListenerError> {
     let is_address = |address: &String| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
         address.rsplit_once(':').is_some_and(|(host, port)| {
-            !host.is_empty() && host.chars().all(is_plain) && port.parse::<u16>().is_ok_and(|p| p > 0)
+            !host.is_empty()
+                && host.chars().all(is_plain)
+                && port.parse::<u16>().is_ok_and(|p| p > 0)
         })
     };
     if !addresses.iter().all(is_address) {

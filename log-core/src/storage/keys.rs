@@ -8,13 +8,16 @@ use crate::record::{DecodedBatch, Record};
 
 const ENTRY_BYTES: usize = 8;
 
+/// Gives the hash of each key of a record to the function.
+pub type KeysOf<'a> = dyn Fn(&Record<'_>, &mut dyn FnMut(u32)) + Sync + 'a;
+
 /// What keys a record has.
 #[derive(Clone, Copy)]
 pub struct KeyRule<'a> {
     /// A letter, one for each rule: what was made by another one is made anew.
     pub id: u8,
-    /// Gives the hash of each key of a record to the function. The same ones every time: they are kept.
-    pub keys_of: &'a (dyn Fn(&Record<'_>, &mut dyn FnMut(u32)) + Sync + 'a),
+    /// Finds the same ones every time: they are kept.
+    pub keys_of: &'a KeysOf<'a>,
 }
 
 /// The kind of a file that was made by the rule with this letter.

@@ -13,6 +13,8 @@ use super::wire::Wire;
 use crate::raw_client::Connection;
 
 const LIMIT: Duration = Duration::from_secs(120);
+/// Some requests a real Kafka never answers.
+const SILENT: Duration = Duration::from_secs(30);
 /// How long an answer may say that something is still under way.
 const UNDER_WAY_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -194,7 +196,8 @@ impl Side {
         let mut frame = self.wire.request(&step.api, step.version, self.next_id, CLIENT, &body);
         frame.truncate(frame.len().saturating_sub(step.cut).max(8));
         if !self.connections.contains_key(&step.connection) {
-            self.connections.insert(step.connection, Connection::open(&self.address, LIMIT)?);
+            let limit = if self.who == Who::Kafka { SILENT } else { LIMIT };
+            self.connections.insert(step.connection, Connection::open(&self.address, limit)?);
         }
         let connection = self.connections.get_mut(&step.connection).context("just opened")?;
         connection.send_frame(&frame)

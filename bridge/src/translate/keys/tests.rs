@@ -32,7 +32,10 @@ fn has(key: Option<&[u8]>, headers: &[(&str, &str)], index: KeyIndex, wanted: &s
     let batch = batch_of_one(&NewRecord { key, headers: &headers, ..NewRecord::default() }, 0);
     let record = batch.record(0).unwrap();
     let has = index.has_key(&record, Door::Both, wanted, &mut Vec::new());
-    assert!(!has || hashes(&record, index).contains(&key_hash(wanted)), "{wanted:?} is not indexed");
+    assert!(
+        !has || hashes(&record, index).contains(&key_hash(wanted)),
+        "{wanted:?} is not indexed"
+    );
     has
 }
 

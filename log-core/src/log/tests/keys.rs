@@ -1,6 +1,6 @@
 use super::*;
-use crate::record::{Compression, Header, Record};
 use crate::limits::KEY_HITS_MAX;
+use crate::record::{Compression, Header, Record};
 use crate::storage::keys::{KeyHits, KeyRule};
 
 /// Each byte of the values of `KEYS` headers is the hash of a key.
@@ -62,10 +62,7 @@ fn every_record_of_a_key_is_found_in_any_codec_and_from_anywhere() {
         }
         let few = reader.keys(66, (1, 4), RULE).unwrap();
         assert!(few.offsets.iter().all(|offset| (1..4).contains(offset)) && few.end_offset <= 4);
-        assert!(matches!(
-            reader.keys(65, (13, 99), RULE),
-            Err(LogError::OffsetOutOfRange { .. })
-        ));
+        assert!(matches!(reader.keys(65, (13, 99), RULE), Err(LogError::OffsetOutOfRange { .. })));
     }
 }
 

@@ -59,8 +59,8 @@ impl HeldRun {
         let (held_bytes, budget) = (&mut self.held_bytes, &self.budget);
         let in_memory = self.run.memory_bytes();
         self.run.push(batch, rule, |bytes| {
-            let grows = in_memory.saturating_add(bytes) <= limits::KEY_RUN_BYTES_MAX
-                && budget.take(bytes);
+            let grows =
+                in_memory.saturating_add(bytes) <= limits::KEY_RUN_BYTES_MAX && budget.take(bytes);
             if grows {
                 *held_bytes += bytes;
             }
@@ -128,12 +128,7 @@ impl Segment {
     }
 
     /// Takes in some batches, until the run reaches `end` or may not grow any more.
-    fn extend_keys(
-        &self,
-        held: &mut HeldRun,
-        end: i64,
-        rule: KeyRule<'_>,
-    ) -> Result<(), LogError> {
+    fn extend_keys(&self, held: &mut HeldRun, end: i64, rule: KeyRule<'_>) -> Result<(), LogError> {
         let mut decompressor = Decompressor::new();
         let mut walk = self.walk_from(self.position_of(held.run.to())?);
         let enough = held.run.to().saturating_add(limits::KEY_STEP_OFFSETS).min(end);
