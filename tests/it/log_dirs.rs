@@ -21,10 +21,15 @@ fn connect(node: &Node) -> Connection {
     Connection::open(&node.kafka(), LIMIT).expect("a connection")
 }
 
-fn produce(node: &Node, partition: i32, value: &[u8]) -> i16 {
+fn try_produce(node: &Node, partition: i32, value: &[u8]) -> anyhow::Result<i16> {
     let request = raw_kafka::produce("t", partition, -1, raw_kafka::batch(&[value], None));
-    let answer = connect(node).kafka(raw_kafka::PRODUCE_VERSION, &request).expect("an answer");
-    raw_kafka::produced(answer).expect("a partition").error_code
+    let mut connection = Connection::open(&node.kafka(), LIMIT)?;
+    let answer = connection.kafka(raw_kafka::PRODUCE_VERSION, &request)?;
+    Ok(raw_kafka::produced(answer)?.error_code)
+}
+
+fn produce(node: &Node, partition: i32, value: &[u8]) -> i16 {
+    try_produce(node, partition, value).expect("an answer")
 }
 
 /// Asks for `t-0` to be moved; returns the error code.
@@ -82,9 +87,9 @@ fn stock_described(node: &Node, dir: &str) -> Vec<(bool, i64)> {
 }
 
 /// What stands in a directory where a file is to be made, so that making it fails as on a disk that has
-/// failed: a link to itself.
+/// failed: a folder.
 fn spoil(path: &Path) {
-    std::os::unix::fs::symlink(path, path).expect("a link");
+    std::fs::create_dir(path).expect("a folder");
 }
 
 #[test]
@@ -120,15 +125,15 @@ fn a_directory_that_fails_is_refused_and_without_the_first_the_node_stops() {
     }
     assert!(node.stop().expect("the node stops").success());
 
-    std::fs::remove_file(&next_segment).expect("removed");
+    std::fs::remove_dir(&next_segment).expect("removed");
     let mut node = launch.start().expect("a node");
     let found = raw_kafka::values(&mut connect(&node), "t", 1, 0).expect("records");
     assert_eq!(found, [(0, large.clone())]);
     assert_eq!(produce(&node, 1, &large), 0);
     spoil(&dirs[0].join("recovery-point-offset-checkpoint.tmp"));
-    // A segment that is full is synced, and so changes the checkpoint.
+    // A segment that is full is synced, and so changes the checkpoint. The node may end meanwhile.
     for _ in 0..2 {
-        produce(&node, 0, &large);
+        _ = try_produce(&node, 0, &large);
     }
     let ended = wait::until("the node ends", LIMIT, || node.ended()?.context("it runs"));
     assert_eq!(ended.expect("ended").code(), Some(1));

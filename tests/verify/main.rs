@@ -7,5 +7,6 @@ mod hanging;
 mod kafka_tools;
 mod mirror;
 mod mixed;
+mod queries;
 mod streams;
 mod transfers;

@@ -185,9 +185,8 @@ impl Query<'_> {
         while way.position < way.end {
             self.check_time(way)?;
             let is_far = way.end - way.position >= INDEXED_OFFSETS_MIN;
-            if !(is_far && self.by_index(backend, way).await?)
-                && !self.by_reading(backend, way, found).await?
-            {
+            let indexed = is_far && self.by_index(backend, way).await?;
+            if !indexed && !self.by_reading(backend, way, found).await? {
                 break;
             }
             // Others on this thread have their turn.

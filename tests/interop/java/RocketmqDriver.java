@@ -1,4 +1,6 @@
+import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -6,6 +8,7 @@ import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
+import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -29,7 +32,8 @@ import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * The stock Java client of RocketMQ under command: RocketmqDriver NAMESRV, commands on standard
- * input (see Wire).
+ * input (see Wire). With - for the name server producers and members find one as a client does that
+ * was told none.
  */
 final class RocketmqDriver {
   /** Requests that wait for a reply, and replies; clients have them from 4.6.0 on. */
@@ -96,8 +100,8 @@ final class RocketmqDriver {
   }
 
   /**
-   * producer id= [compression=none|zlib|lz4|zstd] [trace=true]: clients without the choice know zlib
-   * only.
+   * producer id= [compression=none|zlib|lz4|zstd] [trace=true] [unit=]: clients without the choice
+   * know zlib only.
    */
   private void producer(Wire.Args args) throws Exception {
     String id = args.need("id");
@@ -107,8 +111,7 @@ final class RocketmqDriver {
     }
     DefaultMQProducer producer =
         new DefaultMQProducer("producer_" + id, null, args.or("trace", "false").equals("true"), null);
-    producer.setNamesrvAddr(namesrv);
-    producer.setInstanceName(id);
+    place(producer, args, id);
     producer.setSendMsgTimeout(60_000);
     if (compression.equals("none")) {
       producer.setCompressMsgBodyOverHowmuch(NEVER);
@@ -117,6 +120,16 @@ final class RocketmqDriver {
     producers.put(id, producer);
     sends.put(id, new ArrayList<>());
     batches.put(id, new ArrayList<>());
+  }
+
+  private void place(ClientConfig client, Wire.Args args, String instance) {
+    if (!namesrv.equals("-")) {
+      client.setNamesrvAddr(namesrv);
+    }
+    if (!args.or("unit", "").isEmpty()) {
+      client.setUnitName(args.need("unit"));
+    }
+    client.setInstanceName(instance);
   }
 
   private static Rpc rpc() throws Exception {
@@ -352,7 +365,7 @@ final class RocketmqDriver {
 
   /**
    * join name= group= topic= [tags=*|sql=HEX] [strategy=AVG|CIRCLE] [from=FIRST|LAST] [trace=true]
-   * [reply=PRODUCER] [fail=] [max=]: messages come as events; each is answered with its own body if so
+   * [model=broadcast] [unit=] [reply=PRODUCER] [fail=] [max=]: messages come as events; each is answered with its own body if so
    * wished. The listener fails with messages that came back less than fail= times; max= is the
    * client's maxReconsumeTimes.
    */
@@ -364,8 +377,10 @@ final class RocketmqDriver {
         ? new DefaultMQPushConsumer(args.need("group"), null, strategy, true, null)
         : new DefaultMQPushConsumer(args.need("group"), null, strategy);
     DefaultMQProducer replier = producers.get(args.or("reply", ""));
-    consumer.setNamesrvAddr(namesrv);
-    consumer.setInstanceName(name);
+    place(consumer, args, name);
+    if (args.or("model", "").equals("broadcast")) {
+      broadcast(consumer);
+    }
     consumer.setConsumeFromWhere(args.or("from", "FIRST").equals("FIRST")
         ? ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET : ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET);
     consumer.setHeartbeatBrokerInterval(args.number("heartbeat", 1_000));
@@ -395,6 +410,14 @@ final class RocketmqDriver {
     });
     consumer.start();
     members.put(name, consumer);
+  }
+
+  /** The model's class has another package in each generation of clients. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static void broadcast(DefaultMQPushConsumer consumer) throws Exception {
+    Method set = Arrays.stream(DefaultMQPushConsumer.class.getMethods())
+        .filter(method -> method.getName().equals("setMessageModel")).findFirst().get();
+    set.invoke(consumer, Enum.valueOf((Class) set.getParameterTypes()[0], "BROADCASTING"));
   }
 
   /** follow name= group= topic= via=pull|lite: as `join`, by a consumer that asks itself. */
