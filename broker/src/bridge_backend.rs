@@ -170,6 +170,7 @@ impl Backend for BridgeBackend {
             bytes_out: metrics.bytes_out(),
             earliest_append_ms: self.earliest.over_all(&self.node).await,
             disk_used_ratio: crate::system::disk_used_ratio(self.node.config.data_dir()),
+            disk_bytes: crate::system::disk_bytes(self.node.config.data_dir()),
             data_dir: self.node.config.data_dir().display().to_string(),
             ..RuntimeCounters::default()
         };

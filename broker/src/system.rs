@@ -84,5 +84,12 @@ pub fn disk_used_ratio(path: &Path) -> f64 {
     }
 }
 
+/// Bytes of the disk that holds `path`, all and unused; 0 where it cannot be asked.
+pub fn disk_bytes(path: &Path) -> [u64; 2] {
+    rustix::fs::statvfs(path).map_or([0; 2], |disk| {
+        [disk.f_blocks, disk.f_bfree].map(|blocks| blocks.saturating_mul(disk.f_frsize))
+    })
+}
+
 #[cfg(test)]
 mod tests;

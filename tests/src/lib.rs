@@ -22,6 +22,7 @@ pub mod hanging;
 pub mod kafka_tools;
 pub mod matrix;
 pub mod mixed;
+pub mod mqadmin;
 pub mod transfers;
 
 /// Writes to standard error as it is, so that a table is seen when its test passes, too: the handle itself is not captured.

@@ -204,7 +204,7 @@ pub fn program(version: &str, main_class: &str) -> Command {
 const VERIFIED_PROGRAMS: [&str; 2] = ["streams-4.3.1", "connect-4.3.1"];
 
 /// `java` with the class path of that client version, quick to start and small.
-fn java(version: &str, main_class: &str) -> Command {
+pub(crate) fn java(version: &str, main_class: &str) -> Command {
     let folder = interop().join(version);
     let jars = fs::read_to_string(folder.join("classpath.txt")).expect("a class path");
     let mut command = Command::new("java");
@@ -242,10 +242,19 @@ impl Driver {
 
     /// As [`Self::start`], with further options of Java's.
     pub fn start_with(client: Client, address: &str, java: &str) -> anyhow::Result<Self> {
+        Self::spawn(client.command(), client, address, java)
+    }
+
+    /// Starts a program that obeys like a driver, as the client whose jars it uses.
+    pub(crate) fn spawn(
+        mut command: Command,
+        client: Client,
+        address: &str,
+        java: &str,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let stderr = folder.path().join("stderr");
-        let mut child = client
-            .command()
+        let mut child = command
             .env("JDK_JAVA_OPTIONS", java)
             .arg(address)
             .stdin(Stdio::piped())

@@ -82,6 +82,8 @@ pub struct RuntimeCounters {
     pub earliest_append_ms: Option<i64>,
     /// Used part of the data directory's disk, 0 to 1.
     pub disk_used_ratio: f64,
+    /// Bytes of that disk, all and unused.
+    pub disk_bytes: [u64; 2],
     /// The data directory.
     pub data_dir: String,
 }

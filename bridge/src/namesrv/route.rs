@@ -66,18 +66,20 @@ fn order_conf<B: Backend>(call: &Call<B>, topic: &str) -> Option<String> {
     is_told.then(|| call.backend().kv_config(ORDER_NAMESPACE, topic))?
 }
 
-/// The topic, or for a group's retry topic what stands for it: mqadmin finds a group's broker by
-/// its route. Kafka's groups have no such topic, so one with positions here gets a route that shows
-/// the way; nothing can be sent there.
+/// The topic, or what stands for it where mqadmin finds a broker by a route: a group's by that of its
+/// retry topic, which Kafka's groups with positions here do not have, and the cluster's by that of a
+/// topic with its name. Such a route shows the way; nothing can be sent there.
 async fn find<B: Backend>(call: &Call<B>, name: &str) -> Option<Arc<Topic>> {
     if let Some(topic) = call.shared.topic_or_template(name) {
         return call.backend().route(&topic);
     }
-    let group = name.strip_prefix(RETRY_PREFIX)?;
     let stored = topics::stored_name(name).ok()?;
-    let positions = call.backend().committed_offsets(group).await.ok()?;
+    let shows_the_way = match name.strip_prefix(RETRY_PREFIX) {
+        Some(group) => !call.backend().committed_offsets(group).await.ok()?.is_empty(),
+        None => name == call.backend().config().cluster_name,
+    };
     let topic = || topics::of_spec(&topics::plain_topic(stored, 1, PERM_READ, 0));
-    (!positions.is_empty()).then(|| Arc::new(topic()))
+    shows_the_way.then(|| Arc::new(topic()))
 }
 
 /// The cluster's broker as this client sees it.

@@ -161,3 +161,14 @@ async fn what_is_not_published_is_there_for_the_broker_alone() {
     }
     assert_eq!(broker.call(351, &[("topic", "t1")], b"").await.code, 0);
 }
+
+#[tokio::test]
+async fn the_clusters_name_shows_the_way_to_its_broker() {
+    let client = Client::new(FakeBackend::new()).at(Door::NameServer);
+    let answer = route(&client, "DefaultCluster", 513, &[]).await;
+    let route = text(&answer);
+    assert_eq!(answer.code, 0, "{:?}", answer.remark);
+    for part in ["\"brokerName\":\"broker-a\"", "\"perm\":4", "\"writeQueueNums\":1"] {
+        assert!(route.contains(part), "{route}");
+    }
+}

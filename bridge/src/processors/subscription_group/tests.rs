@@ -28,6 +28,7 @@ async fn what_is_no_configuration_is_refused() {
         (br#"{"groupName":""}"#, 29),
         (b"{{{", 1),
         (b"[]", 29),
+        (br#"{"groupName":"c","attributes":{"+what":"1"}}"#, 1),
     ] {
         let answer = client.call(200, &[], body).await;
         assert_eq!(answer.code, code, "{:?}", answer.remark);
