@@ -14,6 +14,7 @@ mod error;
 mod group;
 mod half;
 mod node;
+mod pop;
 mod record;
 mod topic;
 
@@ -25,6 +26,7 @@ pub use group::{
 };
 pub use half::{HalfEnding, HalfView, NewHalf};
 pub use node::{NodeConfig, RuntimeCounters};
+pub use pop::{PopAgain, PopBackend, PopFresh, PopOrder, PopPlan, PopQueue, PopTake};
 pub use record::{
     Appended, Boundary, CommittedOffset, Durability, NewRecord, NewRecords, PartitionView,
     ReadAnswer, ReadRequest, Recall, Stored, TimedRecord, Wake,
@@ -56,7 +58,7 @@ pub enum Passage {
 }
 
 /// A node as the bridge sees it.
-pub trait Backend: Send + Sync + 'static {
+pub trait Backend: PopBackend {
     /// Wall clock, milliseconds since 1970.
     fn now_ms(&self) -> i64;
 

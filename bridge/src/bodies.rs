@@ -4,6 +4,7 @@
 //! their defaults, numbers may be quoted. What is written has its names sorted and no nulls, byte
 //! for byte as the original writes it.
 
+mod ack;
 mod admin;
 mod assignment;
 mod client;
@@ -13,6 +14,7 @@ mod groups;
 mod positions;
 mod stats;
 
+pub use ack::{BatchAck, BatchAckMessageRequestBody};
 pub use admin::{
     BrokerStatsData, BrokerStatsItem, ConsumeQueueData, ConsumeStatsList, GroupForbidden,
     HARuntimeInfo, QueryConsumeQueueResponseBody, QueryConsumeTimeSpanBody,
@@ -20,7 +22,8 @@ pub use admin::{
     TopicConfigSerializeWrapper, TopicsOfBroker,
 };
 pub use assignment::{
-    QueryAssignmentRequestBody, QueryAssignmentResponseBody, SetMessageRequestModeRequestBody,
+    MessageRequestMode, QueryAssignmentRequestBody, QueryAssignmentResponseBody,
+    SetMessageRequestModeRequestBody,
 };
 pub use client::{CheckClientRequestBody, ConsumerData, HeartbeatData, SubscriptionData};
 pub use cluster::{BrokerData, ClusterInfo, KVTable, QueueData, TopicList, TopicRouteData};

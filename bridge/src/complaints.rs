@@ -2,7 +2,7 @@
 //! and no more than a handful of lines a minute, whoever calls.
 //!
 //! A client's own error is the better place for a refusal. But some clients hide it, or go on
-//! waiting for what will never come (a pop consumer without its messages); then the console is
+//! waiting for what will never come (a lite consumer without its messages); then the console is
 //! the only place where a person can read why. What is left out here is still counted by name in
 //! the metrics.
 

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use duolog_log_core::ids::TopicId;
 use tokio::sync::Semaphore;
 
 use crate::backend::Backend;
@@ -23,6 +24,7 @@ use crate::deliveries::Deliveries;
 use crate::holds::Holds;
 use crate::limits::{HELD_PULLS_MAX, QUERIES_MAX};
 use crate::namesrv::write_permission::RoutePermissions;
+use crate::pops::Pops;
 use crate::processors::{
     self, Call, Handler, HeartbeatFingerprints, Outcome, Refusal, Reply, UniqueKeys, Unseeable,
 };
@@ -96,6 +98,7 @@ pub(crate) struct Shared<B> {
     pub(crate) backend: B,
     pub(crate) sessions: Sessions,
     pub(crate) holds: Holds,
+    pub(crate) pops: Pops,
     pub(crate) deliveries: Deliveries,
     pub(crate) resets: OffsetResets,
     /// What the name server shows of permissions.
@@ -143,6 +146,7 @@ impl<B: Backend> Dispatcher<B> {
             backend,
             sessions: Sessions::default(),
             holds: Holds::new(HELD_PULLS_MAX),
+            pops: Pops::default(),
             deliveries: Deliveries::default(),
             resets: OffsetResets::default(),
             route_permissions: RoutePermissions::default(),
@@ -194,6 +198,11 @@ impl<B: Backend> Dispatcher<B> {
     /// The subscription of `group` changed elsewhere: its held pulls look again.
     pub fn subscription_changed(&self, group: &str) {
         self.shared.holds.group_changed(group);
+    }
+
+    /// A group may take something of a topic: its held pops look again.
+    pub fn pop_ready(&self, group: &str, topic: TopicId) {
+        self.shared.pops.ready(group, topic);
     }
 
     #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod backend;
 mod client;
+mod pop;
 mod state;
 
 use std::sync::Arc;
@@ -103,6 +104,16 @@ impl FakeBackend {
         let mut changed = NodeConfig::clone(&config);
         change(&mut changed);
         *config = Arc::new(changed);
+    }
+
+    /// How much a group may have in hand of a queue.
+    pub(crate) fn set_pop_room(&self, room: usize) {
+        self.state.lock().pop_room = Some(room);
+    }
+
+    /// While the next pop reads, this one is settled.
+    pub(crate) fn settle_meanwhile(&self, offset: i64) {
+        self.state.lock().settled_meanwhile = Some(offset);
     }
 
     pub(crate) fn advance_ms(&self, by: i64) {

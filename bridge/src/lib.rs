@@ -24,6 +24,7 @@ mod deliveries;
 pub mod dispatch;
 mod holds;
 mod namesrv;
+mod pops;
 pub mod processors;
 mod resets;
 pub mod session;

@@ -67,6 +67,28 @@ pub const HELD_PULLS_MAX: usize = 100_000;
 /// The longest time a pull is held, whatever the client asks; stock clients ask for up to 30 s.
 pub const HOLD_MS_MAX: u64 = 10 * 60 * 1000;
 
+/// Pops that wait at one time, over all connections. Source: `maxPopPollingSize`.
+pub const HELD_POPS_MAX: usize = 100_000;
+
+/// Of those, pops of one group that named the same queue, or all. Source: `popPollingSize`.
+pub const HELD_POPS_OF_QUEUE_MAX: usize = 1024;
+
+/// Queues whose logs these wait for; one costs some hundred bytes.
+pub const HELD_POP_WAITS_MAX: usize = 1_000_000;
+
+/// Messages of one pop. Source: PopMessageProcessor.
+pub const POP_MESSAGES_MAX: usize = 32;
+
+/// From a queue's first popped message to its last: clients acknowledge by bits from the first on.
+pub const POP_SPAN_MAX: i64 = 65_536;
+
+/// The longest time that a popped message is in hand, whatever the client asks; stock ones ask for
+/// up to 5 minutes, and for two hours after many failures.
+pub const INVISIBLE_MS_MAX: i64 = 3 * 24 * 3600 * 1000;
+
+/// The name of an attempt to pop in order, in bytes; stock ones have 36.
+pub const ATTEMPT_BYTES_MAX: usize = 128;
+
 /// Reads for one pull while nothing matches its filter; the next pull goes on from there.
 pub const PULL_READS_MAX: usize = 8;
 

@@ -190,7 +190,7 @@ pub fn name(code: i32) -> Option<&'static str> {
 /// says nothing at all.
 pub(crate) fn consequence(code: i32) -> &'static str {
     match code {
-        200_050 | 200_070 => "a pop consumer consumes nothing",
+        200_070 => "a lite consumer consumes nothing",
         _ => "the client is told so",
     }
 }

@@ -9,6 +9,7 @@ mod earliest;
 mod error;
 mod groups;
 mod half;
+mod pop;
 mod positions;
 mod rates;
 mod read;
@@ -43,6 +44,7 @@ use self::config::Configured;
 use self::earliest::EarliestAppends;
 use self::groups::Groups;
 use self::half::CheckBack;
+use self::pop::InflightNews;
 pub use self::rates::Rates;
 use crate::clock;
 use crate::config::FlushDiskType;
@@ -81,6 +83,9 @@ impl BridgeBackend {
         let checks = CheckBack::new(node.clone());
         checks.connect(dispatcher.clone());
         node.halves.set_checks(checks);
+        let news = InflightNews::new(node.clone());
+        news.connect(dispatcher.clone());
+        node.inflight.start(news);
         dispatcher
     }
 

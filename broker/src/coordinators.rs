@@ -28,6 +28,7 @@ mod kafka;
 mod rocketmq;
 
 pub mod halves;
+pub mod inflight;
 pub mod timers;
 pub mod transactions;
 

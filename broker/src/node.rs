@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::controller::image::Image;
 use crate::controller::{Controller, ControllerError, MetadataLogError};
 use crate::coordinators::halves::Halves;
+use crate::coordinators::inflight::Inflight;
 use crate::coordinators::timers::Timers;
 use crate::coordinators::transactions::Transactions;
 use crate::coordinators::{Coordinators, Parts};
@@ -76,6 +77,8 @@ pub struct Node {
     pub timers: Arc<Timers>,
     /// RocketMQ's half messages.
     pub halves: Arc<Halves>,
+    /// What groups have taken of partitions and not settled.
+    pub inflight: Arc<Inflight>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Events and gates.
@@ -138,7 +141,8 @@ impl Node {
         };
         let coordinators = Coordinators::new(parts.clone());
         let transactions = Transactions::new(parts.clone(), coordinators.clone());
-        let (timers, halves) = (Timers::new(parts.clone()), Halves::new(parts));
+        let (timers, halves) = (Timers::new(parts.clone()), Halves::new(parts.clone()));
+        let inflight = Inflight::new(parts);
         let node = Arc::new(Self {
             fetch_sessions: FetchSessions::new(config.fetch_session_slots),
             telemetry: Telemetry::new(config.telemetry.max_bytes),
@@ -151,6 +155,7 @@ impl Node {
             transactions,
             timers,
             halves,
+            inflight,
             metrics,
             instruments,
             batches: BatchReading::default(),
@@ -227,11 +232,12 @@ impl Node {
     pub async fn delete_topic(&self, topic: TopicId) -> Result<(), ControllerError> {
         let coordinators = self.coordinators.clone();
         let (transactions, timers) = (self.transactions.clone(), self.timers.clone());
-        let halves = self.halves.clone();
+        let (halves, inflight) = (self.halves.clone(), self.inflight.clone());
         let gone = move |name| {
             transactions.topic_deleted(topic);
             timers.topic_deleted(topic);
             halves.topic_deleted(topic);
+            inflight.topic_deleted(topic);
             coordinators.topic_deleted(&DeletedTopic { name, id: topic });
         };
         self.controller.delete_topic_and(topic, gone).await

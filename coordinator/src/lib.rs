@@ -22,4 +22,6 @@ pub mod group;
 
 pub mod timer;
 
+pub mod inflight;
+
 pub mod txn;

@@ -50,6 +50,24 @@ pub const ON_THEIR_WAY_MAX: usize = 65_536;
 /// Bytes of timed messages in one batch: to read one of them means to read its batch.
 pub const TIMED_BATCH_BYTES_MAX: usize = 65_536;
 
+/// Messages of one partition that a group has taken and not settled; no more are given out.
+/// Source: `popInflightMessageThreshold`.
+pub const WINDOW_FLIGHTS_MAX: usize = 10_000;
+
+/// Such messages of all groups of one shard; each takes some 150 bytes.
+pub const SHARD_FLIGHTS_MAX: usize = 20_000;
+
+/// Groups' windows over partitions, of one shard. More are refused.
+pub const SHARD_WINDOWS_MAX: usize = 4_000;
+
+/// How often a message is delivered at most, whatever its group says: the count is stored in 15 bits.
+pub const WINDOW_DELIVERIES_MAX: u16 = i16::MAX as u16;
+
+/// The stored form of a message in hand takes so many bytes at most.
+pub const FLIGHT_BYTES_MAX: usize = 64;
+
+const _: () = assert!(WINDOW_FLIGHTS_MAX * FLIGHT_BYTES_MAX < APPEND_BYTES_MAX);
+const _: () = assert!(WINDOW_FLIGHTS_MAX <= SHARD_FLIGHTS_MAX);
 const _: () = assert!(DUE_AT_ONCE_MAX < ON_THEIR_WAY_MAX && ON_THEIR_WAY_MAX < TIMERS_MAX);
 const _: () = assert!(TIMED_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);
 const _: () = assert!(HALF_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);

@@ -25,6 +25,7 @@ pub mod consumer;
 pub mod delivery;
 pub mod half;
 pub(crate) mod reader;
+pub mod share;
 pub mod timer;
 pub mod transaction;
 mod writer;

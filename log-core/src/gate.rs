@@ -64,6 +64,9 @@ points! {
     DeliverBefore = "deliver.before",
     /// A consumer sends a message back; nothing is decided yet.
     SendBackReceived = "sendback.recv",
+    /// A copy of a message that was popped too often is about to be written to the dead letters; the offset is the one
+    /// in the log of messages in hand. What is dropped or fails is tried again.
+    DeadLetterDeliver = "dlq.deliver",
     /// A message whose time has come is about to be written to its topic; the offset is the one in the log of timers.
     /// What is dropped or fails is tried again.
     DelayFire = "delay.fire",

@@ -46,12 +46,13 @@ impl Asked {
         Ok(asked)
     }
 
-    fn steps(&self) -> anyhow::Result<Vec<Step>> {
+    /// The script, or what each seed draws.
+    fn parts(&self) -> anyhow::Result<Vec<Vec<Step>>> {
         let Some(file) = &self.script else {
-            return Ok(self.seeds.clone().flat_map(|seed| plan::steps(seed, self.count)).collect());
+            return Ok(self.seeds.clone().map(|seed| plan::steps(seed, self.count)).collect());
         };
         let steps = script::parse(&fs::read_to_string(file)?)?;
-        Ok(steps.into_iter().map(|(step, _)| step).collect())
+        Ok(vec![steps.into_iter().map(|(step, _)| step).collect()])
     }
 }
 
@@ -76,18 +77,25 @@ fn main() -> anyhow::Result<()> {
         kafka.keep_texts();
         duolog.keep_texts();
     }
-    let report = run::compare(&mut kafka, &mut duolog, &asked.steps()?)?;
-    for difference in &report.new {
-        println!("{difference}");
-    }
-    for difference in report.on_purpose.iter().filter(|_| asked.all) {
-        println!("on purpose: {difference}");
+    let (mut requests, mut new, mut on_purpose) = (0, 0, 0);
+    let mut recording = String::new();
+    for steps in asked.parts()? {
+        let report = run::compare(&mut kafka, &mut duolog, &steps)?;
+        for difference in &report.new {
+            println!("{difference}");
+        }
+        for difference in report.on_purpose.iter().filter(|_| asked.all) {
+            println!("on purpose: {difference}");
+        }
+        requests += report.requests;
+        new += report.new.len();
+        on_purpose += report.on_purpose.len();
+        println!("{requests} requests, {new} differences, {on_purpose} on purpose");
+        recording += &report.recording;
     }
     if let Some(file) = asked.record {
-        fs::write(file, &report.recording)?;
+        fs::write(file, recording)?;
     }
-    let (new, on_purpose) = (report.new.len(), report.on_purpose.len());
-    println!("{} requests, {new} differences, {on_purpose} on purpose", report.requests);
     ensure!(new == 0, "{new} differences that nobody has named");
     Ok(())
 }

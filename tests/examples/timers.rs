@@ -135,6 +135,27 @@ fn pull(broker: &str, queue: i32, count: usize, seen: &[AtomicU64]) -> anyhow::R
     Ok(lags)
 }
 
+/// All messages, from all queues.
+fn pull_all(broker: &str, count: u64) -> anyhow::Result<Lags> {
+    let seen: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
+    let each = usize::try_from(count / u64::from(QUEUES.unsigned_abs()))?;
+    thread::scope(|scope| {
+        let pullers: Vec<_> = (0..QUEUES)
+            .map(|queue| {
+                let seen = &seen;
+                scope.spawn(move || pull(broker, queue, each, seen))
+            })
+            .collect();
+        let mut all = Lags::default();
+        for puller in pullers {
+            let lags = puller.join().expect("no panic")?;
+            all.stored.extend(lags.stored);
+            all.seen.extend(lags.seen);
+        }
+        Ok(all)
+    })
+}
+
 /// Store time and body of a stored message.
 fn taken_apart(message: &Bytes) -> (i64, String) {
     let stored_ms = (&message[56..64]).get_i64();
@@ -181,23 +202,7 @@ fn main() -> anyhow::Result<()> {
         sent_cpu - cpu
     );
     ensure!(now_ms() < plan.first_due_ms, "sending took too long: give more LEAD_S");
-    let seen: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
-    let each = usize::try_from(count / u64::from(QUEUES.unsigned_abs()))?;
-    let lags = thread::scope(|scope| {
-        let pullers: Vec<_> = (0..QUEUES)
-            .map(|queue| {
-                let seen = &seen;
-                scope.spawn(move || pull(broker, queue, each, seen))
-            })
-            .collect();
-        let mut all = Lags::default();
-        for puller in pullers {
-            let lags = puller.join().expect("no panic")?;
-            all.stored.extend(lags.stored);
-            all.seen.extend(lags.seen);
-        }
-        anyhow::Ok(all)
-    })?;
+    let lags = pull_all(broker, count)?;
     let (rss, end_cpu) = usage(pid)?;
     println!("all came: {rss:.0} MiB, {:.1} CPU-s", end_cpu - sent_cpu);
     print("stored after their time", lags.stored);

@@ -8,8 +8,8 @@ use duolog_tests::raw_client::Connection;
 use duolog_tests::wait;
 
 const LIMIT: Duration = Duration::from_secs(120);
-const POP_MESSAGE: i32 = 200_050;
-const ACK_MESSAGE: i32 = 200_051;
+const POP_LITE_MESSAGE: i32 = 200_070;
+const LITE_SUBSCRIPTION_CTL: i32 = 200_071;
 
 /// How many lines hold all of `words`.
 fn lines(log: &str, words: &[&str]) -> usize {
@@ -23,17 +23,17 @@ fn what_a_stock_client_hides_is_said_once() {
     for _ in 0..2 {
         // As a client does that comes again on a new connection.
         let mut client = Connection::open(&node.broker(), LIMIT).expect("connected");
-        let answer = client.remoting(POP_MESSAGE, &[("consumerGroup", "popping")], b"");
+        let answer = client.remoting(POP_LITE_MESSAGE, &[("consumerGroup", "popping")], b"");
         let answer = answer.expect("an answer");
         assert_eq!(answer.code().expect("a code"), 3);
-        assert_eq!(answer.remark(), " request type 200050 not supported");
+        assert_eq!(answer.remark(), " request type 200070 not supported");
     }
     let mut client = Connection::open(&node.broker(), LIMIT).expect("connected");
-    client.remoting(ACK_MESSAGE, &[("consumerGroup", "g")], b"").expect("an answer");
+    client.remoting(LITE_SUBSCRIPTION_CTL, &[("consumerGroup", "g")], b"").expect("an answer");
     // The line is written before the answer.
     let log = node.log();
-    assert_eq!(lines(&log, &["WARN", "POP_MESSAGE is not supported", "popping"]), 1, "{log}");
-    assert_eq!(lines(&log, &["WARN", "ACK_MESSAGE is not supported"]), 1, "{log}");
+    assert_eq!(lines(&log, &["WARN", "POP_LITE_MESSAGE is not supported", "popping"]), 1, "{log}");
+    assert_eq!(lines(&log, &["WARN", "LITE_SUBSCRIPTION_CTL is not supported"]), 1, "{log}");
     assert_eq!(lines(&log, &["WARN"]), 2, "{log}");
 }
 

@@ -42,15 +42,44 @@ impl QueryAssignmentRequestBody {
 /// Body of the answer to QUERY_ASSIGNMENT (400).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryAssignmentResponseBody {
-    /// The member's queues, all of them pulled; `None` where that cannot be said.
+    /// The member's queues; `None` where that cannot be said.
     pub queues: Option<Vec<MessageQueue>>,
+    /// How it gets their messages.
+    pub mode: MessageRequestMode,
 }
 
-struct Pulled<'a>(&'a MessageQueue);
+/// How a member gets its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessageRequestMode {
+    /// It pulls the queues that are its own.
+    #[default]
+    Pull,
+    /// It pops from queues that others pop from, too.
+    Pop,
+}
 
-impl ToJson for Pulled<'_> {
+impl MessageRequestMode {
+    /// On the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pull => "PULL",
+            Self::Pop => "POP",
+        }
+    }
+
+    /// The mode of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        [Self::Pull, Self::Pop].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+struct Assigned<'a>(&'a MessageQueue, MessageRequestMode);
+
+impl ToJson for Assigned<'_> {
     fn write(&self, out: &mut JsonOut) {
-        out.object().field("messageQueue", self.0).field("mode", "PULL").end();
+        out.object().field("messageQueue", self.0).field("mode", self.1.name()).end();
     }
 }
 
@@ -58,7 +87,8 @@ impl ToJson for QueryAssignmentResponseBody {
     fn write(&self, out: &mut JsonOut) {
         let mut object = out.object();
         if let Some(queues) = &self.queues {
-            let assignments: Vec<Pulled<'_>> = queues.iter().map(Pulled).collect();
+            let assigned = |queue| Assigned(queue, self.mode);
+            let assignments: Vec<Assigned<'_>> = queues.iter().map(assigned).collect();
             object.field("messageQueueAssignments", &assignments);
         }
         object.end();
@@ -74,6 +104,8 @@ pub struct SetMessageRequestModeRequestBody {
     pub consumer_group: String,
     /// `PULL` or `POP`.
     pub mode: String,
+    /// How many members after it share a member's queues when they pop; 0: all share all.
+    pub pop_share_queue_num: i32,
 }
 
 impl SetMessageRequestModeRequestBody {
@@ -87,6 +119,7 @@ impl SetMessageRequestModeRequestBody {
             topic: value.text("topic")?.unwrap_or_default(),
             consumer_group: value.text("consumerGroup")?.unwrap_or_default(),
             mode: value.text("mode")?.unwrap_or_else(|| "PULL".to_owned()),
+            pop_share_queue_num: value.number("popShareQueueNum")?.unwrap_or(0),
         })
     }
 }

@@ -7,6 +7,7 @@ use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::TopicId;
 use duolog_log_core::record::{BatchBuilder, BatchParams, DecodedBatch, Decompressor};
 
+use super::pop::Window;
 use crate::backend::{
     BackendError, Durability, GroupView, HalfEnding, Member, NewHalf, PERM_READ, PERM_WRITE,
     PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Result, SharedBatch, Stored,
@@ -46,6 +47,12 @@ pub(super) struct State {
     /// Topics that the name server does not know yet.
     pub(super) unpublished: HashSet<TopicId>,
     pub(super) stopping: bool,
+    /// What groups have in hand.
+    pub(super) windows: BTreeMap<(String, Arc<str>, i32), Window>,
+    /// How much a group may have in hand of a queue.
+    pub(super) pop_room: Option<usize>,
+    /// What is settled while the next pop reads.
+    pub(super) settled_meanwhile: Option<i64>,
 }
 
 #[derive(Default)]

@@ -92,6 +92,7 @@ async fn entries<B: Backend>(
                 store_host: call.backend().config().broker_address,
                 door: if is_bridge_topic { Door::Bridge } else { Door::Both },
                 append_time_ms: batch.append_time_ms(),
+                times_before: 0,
             };
             for record in batch.decoded().iter_from(position).filter(|one| one.offset < end) {
                 let mut out = SegmentedOut::default();

@@ -3,8 +3,10 @@
 //! A processor validates, makes one call inward, and builds the answer. What is not in the table is
 //! answered REQUEST_CODE_NOT_SUPPORTED.
 
+mod ack_message;
 mod all_topic_configs;
 mod broker_consume_stats;
+mod change_invisible_time;
 mod check_client_config;
 mod clean_up;
 mod clone_offsets;
@@ -26,6 +28,11 @@ mod groups;
 mod ha_status;
 mod heartbeat;
 pub(crate) mod instruments;
+mod notification;
+mod peek_message;
+mod polling_info;
+mod pop;
+mod pop_message;
 mod producers;
 mod pull_message;
 mod query_assignment;
@@ -106,8 +113,8 @@ pub struct Served {
     pub door: Door,
 }
 
-/// Pulls: the original serves them at the broker's own door alone.
-pub const NOT_AT_VIP_DOOR: [i32; 2] = [11, 361];
+/// Pulls and pops: the original serves them at the broker's own door alone.
+pub const NOT_AT_VIP_DOOR: [i32; 6] = [11, 361, 200_050, 200_052, 200_054, 200_055];
 
 macro_rules! table {
     ($($door:ident { $($kind:ident $code:literal $name:ident => $handle:path,)* })*) => {
@@ -230,6 +237,13 @@ table! {
         now 400 QUERY_ASSIGNMENT => query_assignment::query,
         later 401 SET_MESSAGE_REQUEST_MODE => query_assignment::set_mode,
         later 907 GET_BROKER_HA_STATUS => ha_status::handle,
+        later 200_050 POP_MESSAGE => pop_message::handle,
+        later 200_051 ACK_MESSAGE => ack_message::one,
+        later 200_052 PEEK_MESSAGE => peek_message::handle,
+        later 200_053 CHANGE_MESSAGE_INVISIBLETIME => change_invisible_time::handle,
+        later 200_054 NOTIFICATION => notification::handle,
+        later 200_055 POLLING_INFO => polling_info::handle,
+        later 200_151 BATCH_ACK_MESSAGE => ack_message::many,
     }
 }
 

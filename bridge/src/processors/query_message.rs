@@ -160,6 +160,7 @@ impl Query<'_> {
             store_host: backend.config().broker_address,
             door: Door::Both,
             append_time_ms: 0,
+            times_before: 0,
         };
         let mut end = last.saturating_add(1).min(view.last_stable_offset);
         loop {
@@ -185,8 +186,9 @@ impl Query<'_> {
         while way.position < way.end {
             self.check_time(way)?;
             let is_far = way.end - way.position >= INDEXED_OFFSETS_MIN;
-            let indexed = is_far && self.by_index(backend, way).await?;
-            if !indexed && !self.by_reading(backend, way, found).await? {
+            let is_indexed = is_far && self.by_index(backend, way).await?;
+            let goes_on = is_indexed || self.by_reading(backend, way, found).await?;
+            if !goes_on {
                 break;
             }
             // Others on this thread have their turn.

@@ -19,13 +19,9 @@ use crate::backend::{
     Backend, Durability, NewRecords, PERM_READ, PERM_WRITE, SubscriptionGroup, TimedRecord, Topic,
 };
 use crate::response_code::ResponseCode;
-use crate::translate::again::Again;
-use crate::translate::delay::{DELAY, Delay};
-use crate::translate::properties::{UNIQ_KEY, WAIT};
-use crate::translate::queue::{MessageId, PseudoAddress};
-
-const RETRY_TOPIC: &str = "RETRY_TOPIC";
-const ORIGIN_MESSAGE_ID: &str = "ORIGIN_MESSAGE_ID";
+use crate::translate::again::{Again, Grave};
+use crate::translate::delay::Delay;
+use crate::translate::properties::UNIQ_KEY;
 
 /// `DLQ_NUMS_PER_GROUP`.
 const DLQ_QUEUES: i32 = 1;
@@ -104,7 +100,7 @@ async fn send_back<B: Backend>(
         "level {level}, retry {}",
         again.reconsume_times().saturating_add(1)
     ));
-    let mut properties = history(call, &found, &again)?;
+    let mut properties = again.history(&grave(call, &found)).ok_or_else(no_address)?;
     properties.extend(delay.added(&retry_name, queue_id));
     let record = again.record(&properties, now_ms);
     let id = again.property(UNIQ_KEY).unwrap_or_default().into();
@@ -120,32 +116,25 @@ async fn bury<B: Backend>(
     again: &Again,
     topic: &Arc<Topic>,
 ) -> Result<(), Refusal> {
-    let mut properties = history(call, found, again)?;
-    properties.push((DELAY, "0".to_owned()));
-    let records = NewRecords::One(again.record(&properties, call.backend().now_ms()));
+    let dead = again.dead(&grave(call, found), call.backend().now_ms());
+    let records = NewRecords::One(dead.ok_or_else(no_address)?);
     let appended = call.backend().append(topic, 0, records, Durability::Written).await?;
     let spot = Spot { topic, queue_id: 0, offset: Some(appended.base_offset) };
     call.shared.tell(EventKind::DeadLetterStore, &call.session, Some(spot), None);
     Ok(())
 }
 
-/// What a message that comes again says of where it was first.
-fn history<B: Backend>(
-    call: &Call<B>,
-    found: &Found,
-    again: &Again,
-) -> Result<Vec<(&'static str, String)>, Refusal> {
-    let mut added = vec![(WAIT, "false".to_owned())];
-    if again.property(RETRY_TOPIC).is_none() {
-        added.push((RETRY_TOPIC, found.name.clone()));
+fn grave<'a, B: Backend>(call: &Call<B>, found: &'a Found) -> Grave<'a> {
+    Grave {
+        topic: &found.name,
+        partition_number: found.number,
+        offset: found.offset,
+        store_host: call.backend().config().broker_address,
     }
-    if again.property(ORIGIN_MESSAGE_ID).is_none_or(|id| id.trim().is_empty()) {
-        let address = PseudoAddress::new(found.number, found.offset)
-            .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
-        let id = MessageId { store_host: call.backend().config().broker_address, address };
-        added.push((ORIGIN_MESSAGE_ID, id.to_string()));
-    }
-    Ok(added)
+}
+
+fn no_address() -> Refusal {
+    Refusal::new(ResponseCode::SYSTEM_ERROR, "the message has no address")
 }
 
 /// Of a retry topic: subscribed to from another unit. Source: TopicSysFlag.

@@ -94,6 +94,7 @@ pub(super) async fn message_at<B: Backend>(
         store_host: call.backend().config().broker_address,
         door: found.door(),
         append_time_ms: found.batch.append_time_ms(),
+        times_before: 0,
     };
     let region = Some(found.batch.decoded().region());
     let mut out = SegmentedOut::default();

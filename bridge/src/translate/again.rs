@@ -5,10 +5,31 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use bytes::Bytes;
 use duolog_log_core::record::{Header, NewRecord as LogRecord, Record};
 
+use super::delay::DELAY;
 use super::message::{self, Door, Scratch};
 use super::origin::{ORIGIN_HEADER, Origin};
-use super::properties::{Properties, TOMBSTONE};
+use super::properties::{Properties, TOMBSTONE, WAIT};
+use super::queue::{MessageId, PseudoAddress};
 use crate::backend::NewRecord;
+
+/// Property: the topic that a message first stood in.
+pub(crate) const RETRY_TOPIC: &str = "RETRY_TOPIC";
+
+/// Property: the id that a message first had.
+pub(crate) const ORIGIN_MESSAGE_ID: &str = "ORIGIN_MESSAGE_ID";
+
+/// Where a message stood that comes again elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Grave<'a> {
+    /// RocketMQ's name of the topic.
+    pub topic: &'a str,
+    /// The partition's cluster-wide number.
+    pub partition_number: u32,
+    /// Where in it.
+    pub offset: i64,
+    /// What message ids carry.
+    pub store_host: SocketAddr,
+}
 
 /// A message as a consumer saw it, by value: what it was read from may be gone by the time it is
 /// written.
@@ -43,6 +64,13 @@ impl Again {
         }
     }
 
+    /// The same, having come again so often before.
+    #[must_use]
+    pub fn with_reconsume_times(mut self, times: i32) -> Self {
+        self.origin.reconsume_times = times;
+        self
+    }
+
     /// How often it came again before.
     #[must_use]
     pub fn reconsume_times(&self) -> i32 {
@@ -53,6 +81,28 @@ impl Again {
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&str> {
         Properties(&self.properties).get(name)
+    }
+
+    /// What a message that comes again says of where it was first; `None` if that has no address.
+    pub(crate) fn history(&self, grave: &Grave<'_>) -> Option<Vec<(&'static str, String)>> {
+        let mut added = vec![(WAIT, "false".to_owned())];
+        if self.property(RETRY_TOPIC).is_none() {
+            added.push((RETRY_TOPIC, grave.topic.to_owned()));
+        }
+        if self.property(ORIGIN_MESSAGE_ID).is_none_or(|id| id.trim().is_empty()) {
+            let address = PseudoAddress::new(grave.partition_number, grave.offset).ok()?;
+            let id = MessageId { store_host: grave.store_host, address };
+            added.push((ORIGIN_MESSAGE_ID, id.to_string()));
+        }
+        Some(added)
+    }
+
+    /// The record for the dead letters; `None` if the message has no address.
+    #[must_use]
+    pub fn dead(&self, grave: &Grave<'_>, now_ms: i64) -> Option<NewRecord> {
+        let mut properties = self.history(grave)?;
+        properties.push((DELAY, "0".to_owned()));
+        Some(self.record(&properties, now_ms))
     }
 
     /// The record to store at `now_ms`, with these properties besides or instead.

@@ -44,6 +44,8 @@ pub struct Place<'a> {
     pub door: Door,
     /// When the record's batch was appended, milliseconds since 1970.
     pub append_time_ms: i64,
+    /// How often this group has had it before, besides what the record says.
+    pub times_before: i32,
 }
 
 /// Why a record cannot be shown. The pull answers code 1 with this text.
@@ -113,7 +115,9 @@ pub fn encode(
         born_host: origin.map_or(NO_HOST, |origin| origin.born_host),
         store_timestamp_ms: origin.map_or(place.append_time_ms, |origin| origin.store_timestamp_ms),
         store_host: place.store_host,
-        reconsume_times: origin.map_or(0, |origin| origin.reconsume_times),
+        reconsume_times: origin
+            .map_or(0, |origin| origin.reconsume_times)
+            .saturating_add(place.times_before),
         prepared_transaction_offset: 0,
         body: record.value.unwrap_or_default(),
         properties: &scratch.properties,

@@ -21,6 +21,9 @@ pub const TIMER_TOPIC: &str = "rmq_sys_timer";
 /// The log of half messages.
 pub const HALF_TOPIC: &str = "__rmq.half";
 
+/// The log of messages that groups have in hand.
+pub const SHARE_TOPIC: &str = "__share_group_state";
+
 /// Whether clients may not write to the topic of this name, whoever creates it.
 pub fn is_internal(name: &str) -> bool {
     is_coordinators(name) || name.starts_with(ROCKETMQ_PREFIX)
@@ -29,7 +32,7 @@ pub fn is_internal(name: &str) -> bool {
 /// Whether groups, transactions or timers find their coordinator by the partitions of this topic,
 /// which then stay what they are.
 pub fn is_coordinators(name: &str) -> bool {
-    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TIMER_TOPIC, HALF_TOPIC].contains(&name)
+    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TIMER_TOPIC, HALF_TOPIC, SHARE_TOPIC].contains(&name)
 }
 
 /// Whether the node writes there for itself: metadata, positions, transactions, timers. Its records are no

@@ -14,7 +14,7 @@ use duolog_log_core::storage::disk::{DiskResult, EntryKind};
 
 use super::{Partition, Partitions, Shared, folder};
 use crate::controller::METADATA_TOPIC_ID;
-use crate::controller::names::{METADATA_TOPIC, OFFSETS_TOPIC, TIMER_TOPIC};
+use crate::controller::names::{METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, TIMER_TOPIC};
 use crate::data_dir::DataDir;
 use crate::log_dirs::LogDir;
 
@@ -173,10 +173,10 @@ fn without(file: &str) -> &'static str {
 }
 
 /// What becomes of a log that lacks what was on disk. Without a part of the metadata or of the
-/// groups' positions the rest says something else than it did; and where the log of timers lacks
-/// its end, new messages would pass for some that were delivered.
+/// groups' positions the rest says something else than it did; and where the log of timers, or
+/// that of messages in hand, lacks its end, new messages would pass for some that were delivered.
 pub(super) fn on_loss(topic: &str) -> OnLoss {
-    if topic == METADATA_TOPIC || topic == OFFSETS_TOPIC || topic == TIMER_TOPIC {
+    if [METADATA_TOPIC, OFFSETS_TOPIC, TIMER_TOPIC, SHARE_TOPIC].contains(&topic) {
         OnLoss::Refuse
     } else {
         OnLoss::KeepRest

@@ -86,6 +86,14 @@ final class RocketmqDriver {
         Wire.print(new Wire.Json().put("partitions", assigned(members.get(args.need("name")))));
         break;
       case "follow": follow(args); break;
+      case "pop":
+        members.put(args.need("name"), (DefaultMQPushConsumer) Class.forName("PopMember")
+            .getDeclaredMethod("join", String.class, Wire.Args.class).invoke(null, namesrv, args));
+        break;
+      case "release":
+        Class.forName("PopMember").getDeclaredMethod("release", String.class)
+            .invoke(null, args.need("name"));
+        break;
       case "leave": leave(args.need("name")); break;
       case "hold": hold(args); break;
       case "request": request(args); break;

@@ -7,13 +7,14 @@ use regex::Regex;
 /// What is a time, an id or a number of the machine, and what stands for it.
 const PATTERNS: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
-    (r"(?i)(topic ?id|cluster ?id|directory ?id)( ?: ?|=)[A-Za-z0-9_-]{22}", "$1${2}ID"),
+    (r"(?i)(topic ?id|cluster ?id|directory ?id)( ?: *|=)[A-Za-z0-9_-]{22}", "$1${2}ID"),
     (r#"(directoryId": ")[A-Za-z0-9_-]{22}"#, "${1}ID"),
-    (r"(\t)[A-Za-z0-9_-]{22}( *\t)", "${1}ID$2"),
+    (r"(?m)^([0-9]+ *\t)[A-Za-z0-9_-]{22}( *\t)", "${1}ID$2"),
     (r"(^|\s)[A-Za-z0-9_-]{22}( +/127\.0\.0\.1)", "${1}MEMBER$2"),
     (r"CONTROLLER://(ADDRESS|127\.0\.0\.1:[0-9]+)", "CONTROLLER://ADDRESS"),
     // Times are stored in as many bytes as they need, and what a batch is counts them.
     (r"\b(position|size|crc|producerId): ?-?[0-9]+", "$1: N"),
+    (r"\bEpoch: [0-9]+", "Epoch: N"),
     (r"\b1[5-9][0-9]{11}\b", "TIME"),
     (r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.,+]+Z?)?", "DATE"),
 ];
@@ -69,5 +70,6 @@ impl Mask {
 
 fn is_frame(line: &str) -> bool {
     let line = line.trim_start();
-    line.starts_with("at ") || line.starts_with("... ") && line.ends_with(" more")
+    line.starts_with("at ") && line.ends_with(')')
+        || line.starts_with("... ") && line.ends_with(" more")
 }

@@ -229,6 +229,7 @@ impl<'a> Page<'a> {
                 store_host: config.broker_address,
                 door: Door::Both,
                 append_time_ms: 0,
+                times_before: 0,
             },
             count_max: pull.messages_max.min(config.transfer_records_max),
             bytes_max: config.transfer_bytes_max,
@@ -309,17 +310,12 @@ impl<'a> Page<'a> {
             }
             // What came before it can be had.
             Err(_) if found.count > 0 => Ok(false),
-            Err(error) => Err(self.refuse(record.offset, &error)),
+            Err(error) => {
+                let Place { topic, queue_id, .. } = self.place;
+                let queue = (topic, self.topic_id, queue_id);
+                Err(self.unseeable.refuse(queue, record.offset, &error))
+            }
         }
-    }
-
-    /// A record that has no message, such as one beyond offset 2^40, is never passed over.
-    fn refuse(&self, offset: i64, error: &ViewError) -> Refusal {
-        let (topic, queue_id) = (self.place.topic, self.place.queue_id);
-        if self.unseeable.is_news(self.topic_id, queue_id) {
-            tracing::error!(topic, queue_id, offset, %error, "RocketMQ clients cannot see a record");
-        }
-        Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string())
     }
 }
 
@@ -328,6 +324,19 @@ impl<'a> Page<'a> {
 pub(crate) struct Unseeable(Mutex<HashSet<(TopicId, i32)>>);
 
 impl Unseeable {
+    /// A record that has no message, such as one beyond offset 2^40, is never passed over.
+    pub(crate) fn refuse(
+        &self,
+        (topic, id, queue_id): (&str, TopicId, i32),
+        offset: i64,
+        error: &ViewError,
+    ) -> Refusal {
+        if self.is_news(id, queue_id) {
+            tracing::error!(topic, queue_id, offset, %error, "RocketMQ clients cannot see a record");
+        }
+        Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string())
+    }
+
     fn is_news(&self, topic: TopicId, queue_id: i32) -> bool {
         let mut told = self.0.lock();
         told.len() < UNSEEABLE_MAX && told.insert((topic, queue_id))

@@ -21,6 +21,7 @@ fn place(door: Door) -> Place<'static> {
         store_host: "127.0.0.1:10911".parse().unwrap(),
         door,
         append_time_ms: 1_700_000_000_999,
+        times_before: 0,
     }
 }
 

@@ -119,6 +119,10 @@ async fn create(context: &Context, name: Str) -> Result<Arc<Topic>, ErrorCode> {
             let topic = context.node.transactions.state_topic().await;
             return topic.map_err(ErrorCode::of);
         }
+        names::SHARE_TOPIC => {
+            let topic = context.node.inflight.topic().await;
+            return topic.map_err(ErrorCode::of);
+        }
         names::TIMER_TOPIC => {
             let topic = context.node.timers.topic().await;
             return topic.map_err(ErrorCode::of);

@@ -80,6 +80,8 @@ pub fn render(node: &Node, out: &mut String) -> fmt::Result {
         writeln!(out, "duolog_groups{{type=\"{group_type}\",state=\"{state}\"}} {count}")?;
     }
     for (name, help, count) in [
+        ("duolog_messages_in_hand", "Popped messages.", node.inflight.flight_count()),
+        ("duolog_dead_on_their_way", "Dead letters.", node.inflight.on_their_way_count()),
         ("duolog_timers_waiting", "Messages that wait.", node.timers.waiting_count()),
         ("duolog_timers_on_their_way", "Due messages.", node.timers.on_their_way_count()),
     ] {

@@ -1,0 +1,126 @@
+//! Acknowledgements of many popped messages.
+
+use super::BodyError;
+use crate::json::Value;
+
+/// Body of BATCH_ACK_MESSAGE (200151).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchAckMessageRequestBody {
+    /// What is acknowledged.
+    pub acks: Vec<BatchAck>,
+}
+
+/// Messages of one delivery of one queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchAck {
+    /// The group.
+    pub consumer_group: String,
+    /// RocketMQ's name of the topic.
+    pub topic: String,
+    /// The offset of the first bit.
+    pub start_offset: i64,
+    /// The queue.
+    pub queue_id: i32,
+    /// When they were popped.
+    pub pop_time: i64,
+    /// Which: a bit for each offset, from the lowest bit of the first byte on.
+    bits: Vec<u8>,
+}
+
+impl BatchAckMessageRequestBody {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn decode(body: &[u8]) -> Result<Self, BodyError> {
+        let value = Value::parse(body)?;
+        let acks = value.elements("acks")?.iter().map(BatchAck::read);
+        Ok(Self { acks: acks.collect::<Result<_, _>>()? })
+    }
+}
+
+impl BatchAck {
+    fn read(value: &Value<'_>) -> Result<Self, BodyError> {
+        let text = |short, long| Ok::<_, BodyError>(value.text(short)?.or(value.text(long)?));
+        let number = |short, long| {
+            Ok::<_, BodyError>(value.number::<i64>(short)?.or(value.number(long)?).unwrap_or(0))
+        };
+        let queue = value.number::<i32>("q")?.or(value.number("queueId")?);
+        let bits = text("b", "bitSet")?.unwrap_or_default();
+        let bits = unbase64(&bits)
+            .ok_or_else(|| BodyError::Field { field: "bitSet", expected: "base64" })?;
+        Ok(Self {
+            consumer_group: text("c", "consumerGroup")?.unwrap_or_default(),
+            topic: text("t", "topic")?.unwrap_or_default(),
+            start_offset: number("so", "startOffset")?,
+            queue_id: queue.unwrap_or(0),
+            pop_time: number("pt", "popTime")?,
+            bits,
+        })
+    }
+
+    /// The offsets meant.
+    pub fn offsets(&self) -> impl Iterator<Item = i64> + '_ {
+        let bytes = self.bits.iter().enumerate();
+        let set = bytes.flat_map(|(place, byte)| {
+            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| 8 * place + bit)
+        });
+        set.filter_map(|bit| self.start_offset.checked_add(i64::try_from(bit).ok()?))
+    }
+}
+
+/// As fastjson reads it: padding may be missing.
+fn unbase64(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=');
+    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    for piece in text.as_bytes().chunks(4) {
+        let mut bits = 0_u32;
+        for char in piece {
+            let six = match char {
+                b'A'..=b'Z' => char - b'A',
+                b'a'..=b'z' => char - b'a' + 26,
+                b'0'..=b'9' => char - b'0' + 52,
+                b'+' | b'-' => 62,
+                b'/' | b'_' => 63,
+                _ => return None,
+            };
+            bits = (bits << 6) | u32::from(six);
+        }
+        // A single character is no whole byte.
+        let bytes = piece.len().checked_sub(1).filter(|bytes| *bytes > 0)?;
+        bits <<= 6 * (4 - piece.len());
+        out.extend_from_slice(bits.to_be_bytes().get(1..=bytes)?);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_name_offsets_under_short_names_and_long_ones() {
+        let short = br#"{"acks":[{"b":"hQE=","c":"g","it":60000,"pt":7,"q":3,"r":"0","rq":0,"so":100,"t":"t"}],"brokerName":"broker-a"}"#;
+        let long = br#"{"acks":[{"bitSet":"hQE","consumerGroup":"g","popTime":7,"queueId":3,"startOffset":100,"topic":"t"}]}"#;
+        let body = BatchAckMessageRequestBody::decode(short).expect("a body");
+        assert_eq!(Ok(&body), BatchAckMessageRequestBody::decode(long).as_ref());
+        let [ack] = &body.acks[..] else { panic!("{body:?}") };
+        assert_eq!((&*ack.consumer_group, &*ack.topic, ack.queue_id), ("g", "t", 3));
+        assert_eq!(ack.pop_time, 7);
+        assert_eq!(ack.offsets().collect::<Vec<_>>(), [100, 102, 107, 108]);
+    }
+
+    #[test]
+    fn odd_bodies_are_refused_and_none_overflows() {
+        for body in
+            ["{\"acks\":[{\"b\":\"*\"}]}", "{\"acks\":[{\"b\":\"A\"}]}", "{\"acks\":7}", "x"]
+        {
+            assert!(BatchAckMessageRequestBody::decode(body.as_bytes()).is_err(), "{body}");
+        }
+        let end = format!("{{\"acks\":[{{\"b\":\"/w==\",\"so\":{}}}]}}", i64::MAX - 2);
+        let body = BatchAckMessageRequestBody::decode(end.as_bytes()).expect("a body");
+        assert_eq!(body.acks.iter().flat_map(BatchAck::offsets).count(), 3);
+        let none = BatchAckMessageRequestBody::decode(b"{}").expect("a body");
+        assert_eq!(none.acks, []);
+    }
+}

@@ -1,0 +1,60 @@
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use duolog_log_core::ids::TopicId;
+
+use super::Pops;
+use crate::limits::{HELD_POP_WAITS_MAX, HELD_POPS_OF_QUEUE_MAX};
+
+const TOPIC: TopicId = TopicId([3; 16]);
+
+fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn one_pop_of_a_group_at_a_time_has_a_queue() {
+    let pops = Pops::default();
+    let first = poll(pin!(pops.turn("g", TOPIC, 0))).expect("free");
+    let mut second = Box::pin(pops.turn("g", TOPIC, 0));
+    assert!(poll(second.as_mut()).is_none());
+    assert!(poll(pin!(pops.turn("g", TOPIC, 1))).is_some(), "another queue");
+    assert!(poll(pin!(pops.turn("h", TOPIC, 0))).is_some(), "another group");
+    {
+        let mut given_up = Box::pin(pops.turn("g", TOPIC, 0));
+        assert!(poll(given_up.as_mut()).is_none());
+    }
+    drop(first);
+    let turn = poll(second.as_mut()).expect("free again");
+    assert_eq!(pops.turns.lock().len(), 1);
+    drop((turn, second));
+    assert!(pops.turns.lock().is_empty(), "nothing is kept of who is gone");
+}
+
+#[test]
+fn those_who_wait_are_counted_woken_and_forgotten() {
+    let pops = Pops::default();
+    let hold = pops.hold("g", TOPIC, -1, 4).expect("room");
+    let other = pops.hold("h", TOPIC, -1, 4).expect("room");
+    let mut ready = pin!(hold.ready());
+    let mut not = pin!(other.ready());
+    assert!(poll(ready.as_mut()).is_none() && poll(not.as_mut()).is_none());
+    assert_eq!((pops.count("g", TOPIC, -1), pops.count("g", TOPIC, 0)), (1, 0));
+    pops.ready("g", TOPIC);
+    assert!(poll(ready.as_mut()).is_some() && poll(not.as_mut()).is_none());
+}
+
+#[test]
+fn too_many_are_refused_and_room_comes_back() {
+    let pops = Pops::default();
+    assert!(pops.hold("g", TOPIC, 0, HELD_POP_WAITS_MAX + 1).is_none());
+    let holds: Vec<_> = std::iter::from_fn(|| pops.hold("g", TOPIC, 0, 1)).collect();
+    assert_eq!(holds.len(), HELD_POPS_OF_QUEUE_MAX + 1);
+    assert!(pops.hold("g", TOPIC, 1, 1).is_some(), "another queue");
+    drop(holds);
+    assert!(pops.hold("g", TOPIC, 0, HELD_POP_WAITS_MAX).is_some());
+    assert!(pops.state.lock().groups.is_empty());
+}

@@ -1,0 +1,63 @@
+//! ACK_MESSAGE and BATCH_ACK_MESSAGE: codes 200051 and 200151. Popped messages are done with. What is
+//! not in hand by the delivery that the handle names (acknowledged already, given to another one since)
+//! is passed over, as in the original; its time alone being up is no reason.
+//! A batch names offsets by a set of bits above its first; queues and offsets that are not there are
+//! passed over. Source: AckMessageProcessor.
+
+use super::pop::handle::Handle;
+use super::pop::{illegal_queue, known_topic};
+use super::{Call, Outcome, Refusal};
+use crate::backend::{Backend, PopQueue};
+use crate::bodies::{BatchAck, BatchAckMessageRequestBody};
+use crate::response_code::ResponseCode;
+
+pub(crate) async fn one<B: Backend>(call: Call<B>) -> Outcome {
+    let Call { shared, session, reply, request } = call;
+    let group: &str = request.field("consumerGroup")?;
+    let name: &str = request.field("topic")?;
+    let queue_id: i32 = request.field("queueId")?;
+    let offset: i64 = request.field("offset")?;
+    let handle = Handle::parse(request.field("extraInfo")?)?;
+    let topic = known_topic(&shared, name)?;
+    if !(0..topic.read_queues).contains(&queue_id) {
+        let remark = illegal_queue(queue_id, name, &topic, session.peer());
+        return Err(Refusal::new(ResponseCode::MESSAGE_ILLEGAL, remark));
+    }
+    let view = shared.backend.partition(&topic, queue_id).await.unwrap_or_default();
+    let (min, max) = (view.log_start_offset, view.last_stable_offset);
+    if !(min..=max).contains(&offset) {
+        let remark =
+            format!("offset is illegal, key:{name}@{queue_id}, commit:{offset}, store:{min}~{max}");
+        return Err(Refusal::new(ResponseCode::NO_MESSAGE, remark));
+    }
+    let queue = PopQueue { group, topic: &topic, partition: queue_id };
+    shared.backend.pop_settle(queue, vec![offset], handle.popped_ms).await?;
+    Ok(reply.ok())
+}
+
+pub(crate) async fn many<B: Backend>(call: Call<B>) -> Outcome {
+    let Call { shared, reply, request, .. } = call;
+    if request.body.is_empty() {
+        return Ok(reply.code(ResponseCode::NO_MESSAGE));
+    }
+    let body = BatchAckMessageRequestBody::decode(&request.body)
+        .map_err(|error| Refusal::new(ResponseCode::SYSTEM_ERROR, error.to_string()))?;
+    if body.acks.is_empty() {
+        return Ok(reply.code(ResponseCode::NO_MESSAGE));
+    }
+    for ack in &body.acks {
+        let Some(topic) = shared.topic(&ack.topic) else { continue };
+        let Some(view) = shared.backend.partition(&topic, ack.queue_id).await else { continue };
+        let known = view.log_start_offset..=view.last_stable_offset;
+        let offsets: Vec<i64> = BatchAck::offsets(ack).filter(|it| known.contains(it)).collect();
+        if !offsets.is_empty() {
+            let group = ack.consumer_group.as_str();
+            let queue = PopQueue { group, topic: &topic, partition: ack.queue_id };
+            shared.backend.pop_settle(queue, offsets, ack.pop_time).await?;
+        }
+    }
+    Ok(reply.ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,752 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
+use proptest::prelude::*;
+
+use super::error::InflightError;
+use super::event::{Ask, Event, Fresh, Key, Notice, Order, Plan, Response, Take};
+use super::shard::InflightShard;
+use super::window::Window;
+use crate::delivery::{Delivers, StoredMessage};
+use crate::error::AppendError;
+use crate::limits::{SHARD_WINDOWS_MAX, WINDOW_FLIGHTS_MAX};
+use crate::record::share::{DeliveryState, Lease, SharePartition, ShareRecord, StateBatch};
+use crate::runtime::{Effect, Runtime};
+use crate::shard::{RecordBytes, RequestId};
+use crate::time::Now;
+
+type Answer = Result<Response, InflightError>;
+
+/// The runtime, performed: appends succeed and are committed at once, unless told otherwise.
+struct Bench {
+    runtime: Runtime<InflightShard>,
+    now: Now,
+    log: Vec<RecordBytes>,
+    notices: Vec<Notice>,
+    failure: Option<AppendError>,
+    answers: BTreeMap<u64, Answer>,
+    next_request: u64,
+    /// Where batches begin.
+    bases: BTreeSet<usize>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::on(Vec::new(), Now { wall_ms: 1_000_000, tick_ms: 0 })
+    }
+
+    fn on(log: Vec<RecordBytes>, now: Now) -> Self {
+        let runtime = load(&log, now);
+        let (notices, answers) = (Vec::new(), BTreeMap::new());
+        let bases = BTreeSet::from([log.len()]);
+        let mut bench =
+            Self { runtime, now, log, notices, failure: None, answers, next_request: 0, bases };
+        bench.perform();
+        bench
+    }
+
+    fn restarted(self) -> Self {
+        Self::on(self.log, self.now)
+    }
+
+    fn perform(&mut self) {
+        while let Some(effect) = self.runtime.poll_effect() {
+            match effect {
+                Effect::Append { id, records, .. } => match self.failure.take() {
+                    Some(error) => self.runtime.append_failed(id, error, self.now),
+                    None => {
+                        let base = Offset(self.log.len() as i64);
+                        self.log.extend(records);
+                        self.bases.insert(self.log.len());
+                        self.runtime.appended(id, base, self.now);
+                        self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
+                    }
+                },
+                Effect::Reply { request, answer } => {
+                    assert!(self.answers.insert(request.0, answer).is_none());
+                }
+                Effect::Notice(notice) => self.notices.push(notice),
+            }
+        }
+    }
+
+    fn ask_of(&mut self, share: &SharePartition, ask: Ask) -> Answer {
+        let request = self.next_request;
+        self.next_request += 1;
+        let event = Event::Of { key: Key::Window(share.clone()), ask };
+        self.runtime.submit(RequestId(request), event, self.now);
+        self.perform();
+        self.answers.remove(&request).expect("an answer at once")
+    }
+
+    fn ask(&mut self, ask: Ask) -> Answer {
+        self.ask_of(&share("g"), ask)
+    }
+
+    fn open(&mut self, start: i64) {
+        assert_eq!(self.ask(Ask::Open(start)), Ok(Response::Done));
+    }
+
+    fn plan(&mut self, count: usize) -> Plan {
+        self.plan_in(count, None)
+    }
+
+    fn plan_in(&mut self, count: usize, order: Option<Order>) -> Plan {
+        match self.ask(Ask::Plan { count, order }) {
+            Ok(Response::Plan(Some(plan))) => plan,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Takes so many, those that come again first, for a second.
+    fn take(&mut self, count: usize) -> Vec<(i64, u16)> {
+        self.take_in(count, None)
+    }
+
+    fn take_in(&mut self, count: usize, order: Option<Order>) -> Vec<(i64, u16)> {
+        let plan = self.plan_in(count, order.clone());
+        if plan.is_blocked {
+            return Vec::new();
+        }
+        let (take, mut taken) = (self.take_of(&plan, count, order), plan.again);
+        taken.extend(take.fresh.iter().flat_map(|it| it.offsets.iter().map(|o| (*o, 1))));
+        assert_eq!(self.ask(Ask::Take(take)), Ok(Response::Taken(true)));
+        taken
+    }
+
+    fn take_of(&self, plan: &Plan, count: usize, order: Option<Order>) -> Take {
+        let fresh = count.saturating_sub(plan.again.len()).min(plan.room) as i64;
+        let (from, next) = (plan.next, plan.next + fresh);
+        Take {
+            again: plan.again.iter().map(|(offset, _)| *offset).collect(),
+            fresh: (fresh > 0).then(|| Fresh { from, next, offsets: (from..next).collect() }),
+            lease: self.lease(1_000),
+            deliveries_max: 3,
+            order,
+            ..Take::default()
+        }
+    }
+
+    fn lease(&self, ms: i64) -> Lease {
+        Lease { until_ms: self.now.wall_ms + ms, popped_ms: self.now.wall_ms }
+    }
+
+    fn settle(&mut self, offsets: &[i64], popped_ms: i64) -> usize {
+        let (offsets, state) = (offsets.to_vec(), DeliveryState::Acknowledged);
+        match self.ask(Ask::Settle { offsets, popped_ms, state }) {
+            Ok(Response::Settled(count)) => count,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Lets time pass; returns whether the alarm was set to ring by then.
+    fn pass(&mut self, ms: i64) -> bool {
+        self.now = Now { wall_ms: self.now.wall_ms + ms, tick_ms: self.now.tick_ms + ms };
+        let rings = self.runtime.next_deadline().is_some_and(|at| at <= self.now.tick_ms);
+        self.runtime.tick(self.now);
+        self.perform();
+        rings
+    }
+
+    fn bury(&mut self, offset: i64) -> Answer {
+        let copy = (target(), message(offset));
+        self.ask(Ask::Bury { offset, copy: Some(copy) })
+    }
+
+    /// Delivers all that is noted: the copies' payloads.
+    fn deliver(&mut self) -> Vec<String> {
+        let notes = self.runtime.shard().deliveries().open(&target(), Offset(-1), usize::MAX);
+        let mut names = Vec::new();
+        for noted in notes.iter().flat_map(|note| note.messages.iter()) {
+            let record = &self.log[noted.offset.0 as usize];
+            let value = record.value.as_ref().expect("a value");
+            let message = InflightShard::message(&record.key, value).expect("a message");
+            names.push(String::from_utf8(message.payload.to_vec()).unwrap());
+        }
+        if let Some(last) = notes.last() {
+            let request = self.next_request;
+            self.next_request += 1;
+            let event = InflightShard::done(target(), last.at);
+            self.runtime.submit(RequestId(request), event, self.now);
+            self.perform();
+            assert_eq!(self.answers.remove(&request), Some(Ok(Response::Done)));
+        }
+        names
+    }
+
+    fn window(&self) -> &Window {
+        self.runtime.shard().window(&share("g")).expect("a window")
+    }
+
+    /// The positions that were told since last asked, each answered as committed.
+    fn positions(&mut self) -> Vec<(Option<i64>, i64)> {
+        let mut positions = Vec::new();
+        loop {
+            let told: Vec<_> = self
+                .notices
+                .extract_if(.., |notice| matches!(notice, Notice::Position { .. }))
+                .collect();
+            if told.is_empty() {
+                return positions;
+            }
+            for notice in told {
+                let Notice::Position { share, was, offset } = notice else { continue };
+                positions.push((was, offset));
+                assert_eq!(self.ask_of(&share, Ask::Committed(offset)), Ok(Response::Done));
+            }
+        }
+    }
+
+    fn told(&mut self, wanted: &Notice) -> bool {
+        let is_told = self.notices.contains(wanted);
+        self.notices.retain(|notice| notice != wanted);
+        is_told
+    }
+}
+
+fn load(log: &[RecordBytes], now: Now) -> Runtime<InflightShard> {
+    let mut runtime = Runtime::loading(InflightShard::new());
+    for (offset, record) in log.iter().enumerate() {
+        let offset = Offset(offset as i64);
+        assert_eq!(runtime.load(offset, Some(&record.key), record.value.as_ref()), Ok(true));
+    }
+    let end = Offset(log.len() as i64);
+    runtime.finish_load(end, end, now);
+    runtime
+}
+
+fn durable(runtime: &Runtime<InflightShard>) -> BTreeMap<SharePartition, Window> {
+    let windows = runtime.shard().windows();
+    windows.map(|(share, window)| (share.clone(), window.clone())).collect()
+}
+
+fn share(group: &str) -> SharePartition {
+    SharePartition { group: group.into(), topic: TopicId([7; 16]), partition: 1 }
+}
+
+fn target() -> TopicPartition {
+    TopicPartition::new("dead", 0)
+}
+
+fn message(offset: i64) -> StoredMessage {
+    StoredMessage { timestamp_ms: 5, payload: Bytes::from(offset.to_string()) }
+}
+
+fn order(attempt: &str) -> Option<Order> {
+    let attempt = Some(attempt).filter(|it| !it.is_empty()).map(Arc::from);
+    Some(Order { attempt })
+}
+
+#[test]
+fn what_is_taken_is_nobody_elses_until_its_time_is_up_and_counts_up() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.ask(Ask::Plan { count: 1, order: None }), Ok(Response::Plan(None)));
+    bench.open(5);
+    assert_eq!(bench.take(2), [(5, 1), (6, 1)]);
+    assert_eq!(bench.take(2), [(7, 1), (8, 1)]);
+    assert_eq!(bench.settle(&[6, 7], 1_000_000), 2);
+    assert!(!bench.pass(999), "nothing is early");
+    assert_eq!(bench.plan(9).again, []);
+    assert!(bench.pass(1) && bench.told(&Notice::Ready(share("g"))));
+    assert_eq!(bench.plan(9).again, [(5, 2), (8, 2)]);
+    assert_eq!(bench.take(3), [(5, 2), (8, 2), (9, 1)]);
+    assert_eq!((bench.window().start(), bench.window().end()), (5, 10));
+}
+
+#[test]
+fn only_the_last_delivery_is_settled_even_late() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    bench.take(2);
+    bench.pass(5_000);
+    assert_eq!(bench.settle(&[0], 1_000_000), 1, "late, but nobody else had it since");
+    assert_eq!(bench.take(1), [(1, 2)]);
+    assert_eq!(bench.settle(&[1], 1_000_000), 0, "somebody else has it now");
+    assert_eq!(bench.settle(&[1, 1, 0, 77], 1_005_000), 1);
+    assert_eq!((bench.window().start(), bench.window().len()), (2, 0));
+}
+
+#[test]
+fn a_delay_moves_the_end_and_renames_the_delivery() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    bench.take(1);
+    bench.pass(500);
+    let lease = bench.lease(10_000);
+    let delay = |popped_ms| Ask::Delay { offset: 0, popped_ms, lease };
+    assert_eq!(bench.ask(delay(4)), Ok(Response::Delayed(false)));
+    assert_eq!(bench.ask(delay(1_000_000)), Ok(Response::Delayed(true)));
+    bench.pass(9_999);
+    assert_eq!(bench.plan(1).again, []);
+    assert_eq!(bench.settle(&[0], 1_000_000), 0);
+    let mut bench = bench.restarted();
+    assert_eq!(bench.plan(1).again, []);
+    bench.pass(1);
+    assert_eq!(bench.plan(1).again, [(0, 2)]);
+    let now = bench.lease(0);
+    let give_back = Ask::Delay { offset: 0, popped_ms: 1_000_500, lease: now };
+    assert_eq!(bench.ask(give_back), Ok(Response::Delayed(true)));
+    bench.pass(0);
+    assert_eq!(bench.plan(1).again, [(0, 2)]);
+}
+
+#[test]
+fn in_order_nothing_is_given_out_while_something_is_in_hand() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    assert_eq!(bench.take_in(2, order("")), [(0, 1), (1, 1)]);
+    assert_eq!(bench.take_in(2, order("")), []);
+    bench.settle(&[0], 1_000_000);
+    assert!(bench.plan_in(2, order("")).is_blocked);
+    bench.notices.clear();
+    bench.settle(&[1], 1_000_000);
+    assert!(bench.told(&Notice::Ready(share("g"))));
+    assert_eq!(bench.take_in(2, order("")), [(2, 1), (3, 1)]);
+    bench.settle(&[3], 1_000_000);
+    bench.pass(1_000);
+    assert_eq!(bench.take_in(3, order("")), [(2, 2), (4, 1), (5, 1)], "3 is done");
+}
+
+#[test]
+fn an_attempt_that_comes_once_more_gets_the_same() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    assert_eq!(bench.take_in(2, order("a")), [(0, 1), (1, 1)]);
+    assert_eq!(bench.take_in(2, order("a")), [(0, 1), (1, 1)], "not counted");
+    assert_eq!(bench.take_in(2, order("b")), []);
+    bench.pass(1_000);
+    assert_eq!(bench.take_in(2, order("b")), [(0, 2), (1, 2)]);
+    bench.failure = Some(AppendError::NotEnoughReplicas);
+    bench.pass(1_000);
+    let plan = bench.plan_in(2, order("c"));
+    let take = bench.take_of(&plan, 2, order("c"));
+    assert_eq!(bench.ask(Ask::Take(take)), Err(InflightError::NotAvailable));
+    assert_eq!(bench.plan_in(2, order("c")).again, [(0, 3), (1, 3)], "c has nothing yet");
+}
+
+#[test]
+fn a_plan_that_is_not_true_any_more_takes_nothing() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    bench.take(2);
+    bench.pass(1_000);
+    let plan = bench.plan(4);
+    let take = bench.take_of(&plan, 4, None);
+    bench.settle(&[1], 1_000_000);
+    assert_eq!(bench.ask(Ask::Take(take.clone())), Ok(Response::Taken(false)), "1 is done");
+    assert_eq!((bench.window().len(), bench.window().end()), (1, 2));
+    let only_fresh = Take { again: Vec::new(), ..take };
+    assert_eq!(bench.ask(Ask::Take(only_fresh.clone())), Ok(Response::Taken(true)));
+    assert_eq!(bench.ask(Ask::Take(only_fresh)), Ok(Response::Taken(false)), "taken already");
+    for offsets in [vec![3], vec![5, 5], vec![9]] {
+        let fresh = Some(Fresh { from: 4, next: 9, offsets });
+        let take = Take { fresh, ..Take::default() };
+        assert_eq!(bench.ask(Ask::Take(take)), Ok(Response::Taken(false)));
+    }
+}
+
+#[test]
+fn what_is_passed_over_or_gone_is_done() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    let fresh = |from, next, offsets: &[i64]| Some(Fresh { from, next, offsets: offsets.to_vec() });
+    let lease = bench.lease(1_000);
+    let take = Take { fresh: fresh(0, 10, &[]), lease, ..Take::default() };
+    assert_eq!(bench.ask(Ask::Take(take)), Ok(Response::Taken(true)));
+    assert_eq!((bench.window().start(), bench.window().end()), (10, 10));
+    let take =
+        Take { fresh: fresh(10, 20, &[12, 15]), lease, deliveries_max: 9, ..Take::default() };
+    assert_eq!(bench.ask(Ask::Take(take)), Ok(Response::Taken(true)));
+    assert_eq!((bench.window().start(), bench.window().end()), (12, 20));
+    bench.pass(1_000);
+    let take = Take { gone: vec![12], lease, ..Take::default() };
+    assert_eq!(bench.ask(Ask::Take(take)), Ok(Response::Taken(true)));
+    assert_eq!(bench.window().start(), 15);
+}
+
+#[test]
+fn what_was_delivered_too_often_goes_to_the_dead_letters_once() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    for times in 1..=3 {
+        assert_eq!(bench.bury(0), Ok(Response::Buried(false)), "still alive");
+        assert_eq!(bench.take(1), [(0, times)]);
+        bench.pass(1_000);
+    }
+    assert!(bench.told(&Notice::Dead(share("g"))) && bench.plan(1).again.is_empty());
+    let mut bench = bench.restarted();
+    bench.pass(0);
+    assert!(bench.told(&Notice::Dead(share("g"))), "told again after a start");
+    let dead = bench.runtime.shard().dead(&share("g"), bench.now.wall_ms, 9);
+    assert_eq!(dead, [(0, 3)]);
+    // The copy is in the log, the note is not.
+    bench.log.push(
+        ShareRecord::Dead { share: share("g"), offset: 0, message: message(0) }.encode().unwrap(),
+    );
+    let mut bench = bench.restarted();
+    assert_eq!(bench.deliver(), [] as [&str; 0]);
+    assert_eq!(bench.bury(0), Ok(Response::Buried(true)));
+    assert_eq!(bench.bury(0), Ok(Response::Buried(false)), "it is done");
+    assert_eq!(bench.window().start(), 1);
+    assert!(bench.told(&Notice::Deliver(target())));
+    let mut bench = bench.restarted();
+    assert!(bench.told(&Notice::Deliver(target())), "what is on its way is told again");
+    assert_eq!(bench.deliver(), ["0"]);
+    assert_eq!(bench.restarted().deliver(), [] as [&str; 0]);
+}
+
+#[test]
+fn the_start_is_told_to_be_committed_one_at_a_time() {
+    let mut bench = Bench::new();
+    bench.open(3);
+    assert_eq!(bench.positions(), [(None, 3)]);
+    bench.take(4);
+    assert_eq!(bench.positions(), [], "nothing is done");
+    bench.settle(&[3], 1_000_000);
+    bench.settle(&[4, 5], 1_000_000);
+    let positions = bench.runtime.shard().positions(&share("g"));
+    assert_eq!(positions, Some([Some(3), Some(4)]));
+    assert_eq!(bench.positions(), [(Some(3), 4), (Some(4), 6)]);
+    assert_eq!(bench.ask(Ask::Committed(77)), Ok(Response::Done), "an old word");
+    let mut bench = bench.restarted();
+    assert_eq!(bench.runtime.shard().positions(&share("g")), None);
+    assert_eq!(bench.positions(), [(None, 6)], "after a start it may not have been");
+}
+
+#[test]
+fn a_position_that_somebody_else_sets_empties_the_window() {
+    let mut bench = Bench::new();
+    bench.open(3);
+    bench.take(4);
+    assert_eq!(bench.positions(), [(None, 3)]);
+    assert_eq!(bench.ask(Ask::Reset(1)), Ok(Response::Done));
+    assert!(bench.told(&Notice::Ready(share("g"))));
+    assert_eq!((bench.positions(), bench.settle(&[3, 4], 1_000_000)), (vec![], 0));
+    assert_eq!(bench.take(1), [(1, 1)]);
+    let mut bench = bench.restarted();
+    assert_eq!((bench.window().start(), bench.window().end()), (1, 2));
+    assert_eq!(bench.runtime.shard().flight_count(), 1);
+    assert_eq!(bench.ask(Ask::Forget), Ok(Response::Done));
+    assert_eq!(bench.ask(Ask::Plan { count: 1, order: None }), Ok(Response::Plan(None)));
+    assert_eq!(bench.restarted().runtime.shard().flight_count(), 0);
+}
+
+#[test]
+fn a_deleted_topic_takes_its_windows_along() {
+    let mut bench = Bench::new();
+    let other = SharePartition { topic: TopicId([8; 16]), ..share("g") };
+    for share in [share("g"), share("h"), other.clone()] {
+        assert_eq!(bench.ask_of(&share, Ask::Open(0)), Ok(Response::Done));
+    }
+    bench.take(3);
+    bench.runtime.notify(Event::TopicGone(TopicId([7; 16])), bench.now);
+    bench.perform();
+    let left: Vec<_> = durable(&bench.restarted().runtime).into_keys().collect();
+    assert_eq!(left, [other]);
+}
+
+#[test]
+fn there_is_a_limit_to_what_is_in_hand_and_room_is_told() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    assert_eq!(bench.take(WINDOW_FLIGHTS_MAX + 5).len(), WINDOW_FLIGHTS_MAX);
+    assert_eq!(bench.plan(5).room, 0);
+    assert_eq!(bench.take(5), []);
+    bench.notices.clear();
+    bench.settle(&[17], 1_000_000);
+    assert!(bench.told(&Notice::Ready(share("g"))));
+    assert_eq!(bench.take(5), [(WINDOW_FLIGHTS_MAX as i64, 1)]);
+    let whole = ShareRecord::Snapshot {
+        share: share("g"),
+        epoch: 0,
+        start: 0,
+        created_ms: 0,
+        written_ms: 0,
+        batches: (0..WINDOW_FLIGHTS_MAX as i64)
+            .map(|offset| StateBatch {
+                first: 2 * offset,
+                last: 2 * offset,
+                state: DeliveryState::Available,
+                deliveries: 1,
+                lease: Some(Lease::default()),
+            })
+            .collect(),
+        deliveries_max: 3,
+    };
+    let bytes = whole.encode().unwrap().value.expect("a value").len();
+    assert!(bytes < WINDOW_FLIGHTS_MAX * crate::limits::FLIGHT_BYTES_MAX, "{bytes}");
+}
+
+#[test]
+fn there_is_a_limit_to_windows() {
+    let mut bench = Bench::new();
+    for number in 0..SHARD_WINDOWS_MAX {
+        let share = share(&number.to_string());
+        assert_eq!(bench.ask_of(&share, Ask::Open(0)), Ok(Response::Done));
+    }
+    assert_eq!(bench.ask(Ask::Open(0)), Err(InflightError::TooMany));
+}
+
+#[test]
+fn old_snapshots_are_written_anew_and_the_log_is_trimmed() {
+    let mut bench = Bench::new();
+    for group in ["idle", "busy"] {
+        assert_eq!(bench.ask_of(&share(group), Ask::Open(0)), Ok(Response::Done));
+        let fresh = Some(Fresh { from: 0, next: 2, offsets: vec![1] });
+        let take = Take { fresh, lease: bench.lease(1_000_000), ..Take::default() };
+        assert_eq!(bench.ask_of(&share(group), Ask::Take(take)), Ok(Response::Taken(true)));
+    }
+    let state = DeliveryState::Acknowledged;
+    let settle = Ask::Settle { offsets: vec![1], popped_ms: 1_000_000, state };
+    assert_eq!(bench.ask_of(&share("idle"), settle), Ok(Response::Settled(1)));
+    bench.open(0);
+    bench.positions();
+    for _ in 0..5_000 {
+        bench.take(1);
+        let next = bench.window().end();
+        bench.settle(&[next - 1], 1_000_000);
+        bench.positions();
+    }
+    let trims: Vec<_> = bench
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Trim(offset) => Some(offset.0),
+            _ => None,
+        })
+        .collect();
+    assert!(trims.len() >= 2 && trims.is_sorted(), "{trims:?}");
+    let windows: Vec<String> =
+        durable(&bench.runtime).into_keys().map(|share| share.group.to_string()).collect();
+    assert_eq!(windows, ["busy", "g"], "what says no more than the position is forgotten");
+    // What is left of the log says the same.
+    let first = *trims.last().expect("a trim");
+    let mut runtime = Runtime::loading(InflightShard::new());
+    for (offset, record) in bench.log.iter().enumerate().skip(first as usize) {
+        let loaded = runtime.load(Offset(offset as i64), Some(&record.key), record.value.as_ref());
+        assert_eq!(loaded, Ok(true));
+    }
+    assert_eq!(durable(&runtime), durable(&bench.runtime));
+}
+
+fn sample_records() -> Vec<ShareRecord> {
+    let batches = vec![
+        StateBatch {
+            first: 3,
+            last: 9,
+            state: DeliveryState::Available,
+            deliveries: 2,
+            lease: Some(Lease { until_ms: 77, popped_ms: -3 }),
+        },
+        StateBatch {
+            first: 10,
+            last: 1 << 40,
+            state: DeliveryState::Archived,
+            deliveries: 0,
+            lease: None,
+        },
+    ];
+    let (share, deliveries_max) = (share("g"), 17);
+    vec![
+        ShareRecord::Update {
+            share: share.clone(),
+            epoch: 4,
+            batches: batches.clone(),
+            deliveries_max,
+        },
+        ShareRecord::Snapshot {
+            share: share.clone(),
+            epoch: 5,
+            start: 3,
+            created_ms: 11,
+            written_ms: 12,
+            batches,
+            deliveries_max,
+        },
+        ShareRecord::Dead { share, offset: 1 << 40, message: message(4) },
+    ]
+}
+
+#[test]
+fn records_are_read_as_they_were_written_and_damaged_ones_are_refused() {
+    for record in sample_records() {
+        let bytes = record.encode().unwrap();
+        let value = bytes.value.expect("a value");
+        assert_eq!(ShareRecord::decode(&bytes.key, Some(&value)), Ok(Some(record)));
+        for end in 0..value.len() {
+            assert!(ShareRecord::decode(&bytes.key, Some(&value[..end])).is_err(), "{end}");
+        }
+        assert!(ShareRecord::decode(&bytes.key[..5], Some(&value)).is_err());
+    }
+    let forgotten = ShareRecord::Forgotten(share("g"));
+    let bytes = forgotten.encode().unwrap();
+    assert_eq!(ShareRecord::decode(&bytes.key, bytes.value.as_deref()), Ok(Some(forgotten)));
+    assert_eq!(ShareRecord::decode(&[0, 3], Some(&[])), Ok(None));
+    let wide = StateBatch {
+        first: 0,
+        last: i64::MAX - 1,
+        state: DeliveryState::Available,
+        deliveries: 1,
+        lease: None,
+    };
+    for batch in [wide, StateBatch { first: 4, last: 3, ..wide }, StateBatch { first: -1, ..wide }]
+    {
+        let update = ShareRecord::Update {
+            share: share("g"),
+            epoch: 0,
+            batches: vec![batch],
+            deliveries_max: 1,
+        };
+        let bytes = update.encode().unwrap();
+        assert!(ShareRecord::decode(&bytes.key, bytes.value.as_deref()).is_err(), "{batch:?}");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Take(usize),
+    Settle(usize),
+    Delay(usize, i64),
+    Pass(i64),
+    Fail,
+    Bury,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1_usize..6).prop_map(Step::Take),
+        4 => any::<usize>().prop_map(Step::Settle),
+        2 => (any::<usize>(), 0_i64..2_000).prop_map(|(which, ms)| Step::Delay(which, ms)),
+        3 => (0_i64..1_500).prop_map(Step::Pass),
+        1 => Just(Step::Fail),
+        1 => Just(Step::Bury),
+        1 => Just(Step::Restart),
+    ]
+}
+
+/// What a client believes to have.
+#[derive(Default)]
+struct Hands {
+    /// By offset: the name of the last delivery.
+    held: BTreeMap<i64, i64>,
+    deliveries: BTreeMap<i64, u16>,
+    settled: BTreeSet<i64>,
+    buried: BTreeSet<i64>,
+}
+
+impl Hands {
+    fn take(&mut self, bench: &mut Bench, count: usize) -> Result<(), TestCaseError> {
+        let plan = bench.plan(count);
+        let take = bench.take_of(&plan, count, None);
+        let popped_ms = take.lease.popped_ms;
+        let fresh: Vec<_> = take.fresh.iter().flat_map(|it| it.offsets.clone()).collect();
+        match bench.ask(Ask::Take(take)) {
+            Ok(Response::Taken(true)) => {}
+            Err(InflightError::NotAvailable) => return Ok(()),
+            other => return Err(TestCaseError::fail(format!("{other:?}"))),
+        }
+        for (offset, times) in plan.again.into_iter().chain(fresh.into_iter().map(|o| (o, 1))) {
+            prop_assert!(!self.settled.contains(&offset) && !self.buried.contains(&offset));
+            let before = self.deliveries.insert(offset, times).unwrap_or_default();
+            prop_assert_eq!(times, before + 1);
+            self.held.insert(offset, popped_ms);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, bench: &mut Bench, step: &Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Take(count) => self.take(bench, *count)?,
+            Step::Settle(which) => {
+                let index = which % self.held.len().max(1);
+                let Some((&offset, &popped_ms)) = self.held.iter().nth(index) else {
+                    return Ok(());
+                };
+                let (offsets, state) = (vec![offset], DeliveryState::Acknowledged);
+                match bench.ask(Ask::Settle { offsets, popped_ms, state }) {
+                    Ok(answer) => {
+                        prop_assert_eq!(answer, Response::Settled(1));
+                        self.held.remove(&offset);
+                        self.settled.insert(offset);
+                    }
+                    Err(error) => prop_assert_eq!(error, InflightError::NotAvailable),
+                }
+            }
+            Step::Delay(which, ms) => {
+                let index = which % self.held.len().max(1);
+                let Some((&offset, &popped_ms)) = self.held.iter().nth(index) else {
+                    return Ok(());
+                };
+                let lease = bench.lease(*ms);
+                match bench.ask(Ask::Delay { offset, popped_ms, lease }) {
+                    Ok(answer) => {
+                        prop_assert_eq!(answer, Response::Delayed(true));
+                        self.held.insert(offset, lease.popped_ms);
+                    }
+                    Err(error) => prop_assert_eq!(error, InflightError::NotAvailable),
+                }
+            }
+            Step::Pass(ms) => _ = bench.pass(*ms),
+            Step::Fail => bench.failure = Some(AppendError::NotEnoughReplicas),
+            Step::Bury => {
+                for (offset, times) in bench.runtime.shard().dead(&share("g"), bench.now.wall_ms, 9)
+                {
+                    prop_assert_eq!(times, 3);
+                    if bench.bury(offset) == Ok(Response::Buried(true)) {
+                        self.held.remove(&offset);
+                        prop_assert!(self.buried.insert(offset), "buried once");
+                    }
+                }
+            }
+            Step::Restart => {}
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    /// Whatever is done in whatever order and whatever appends fail: what was settled is never
+    /// delivered again, deliveries count up by one, nothing is lost, and each message is copied to the
+    /// dead letters once at most. What a replay knows is what the live machine knew, at every batch.
+    #[test]
+    fn replayed_state_equals_live_state_at_every_record(
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let mut bench = Bench::new();
+        bench.open(0);
+        let mut hands = Hands::default();
+        let mut copies = Vec::new();
+        for step in steps {
+            hands.step(&mut bench, &step)?;
+            copies.extend(bench.deliver());
+            prop_assert_eq!(durable(&load(&bench.log, bench.now)), durable(&bench.runtime));
+            if matches!(step, Step::Restart) {
+                bench = bench.restarted();
+            }
+        }
+        bench.failure = None;
+        // Every crash between two batches leaves a state that serves.
+        for end in bench.bases.clone() {
+            let runtime = load(&bench.log[..end], bench.now);
+            let windows = runtime.shard().windows().map(|(_, window)| window.len()).sum::<usize>();
+            prop_assert_eq!(windows, runtime.shard().flight_count());
+        }
+        // All that is not done is there to be delivered, or dead.
+        bench.pass(10_000);
+        let plan = bench.plan(usize::MAX);
+        let dead = bench.runtime.shard().dead(&share("g"), bench.now.wall_ms, usize::MAX);
+        let there: BTreeSet<i64> = plan.again.iter().chain(&dead).map(|(offset, _)| *offset).collect();
+        let done = hands.settled.union(&hands.buried).copied().collect::<BTreeSet<_>>();
+        let all: BTreeSet<i64> = (0..plan.next).collect();
+        prop_assert!(there.is_disjoint(&done));
+        prop_assert_eq!(there.union(&done).copied().collect::<BTreeSet<_>>(), all);
+        copies.extend(bench.deliver());
+        let copies: Vec<i64> = copies.iter().map(|name| name.parse().unwrap()).collect();
+        let different: BTreeSet<i64> = copies.iter().copied().collect();
+        prop_assert_eq!(copies.len(), different.len());
+        prop_assert_eq!(different, hands.buried);
+    }
+}
