@@ -19,7 +19,7 @@ fn the_quick_cases_have_the_verdicts_of_a_real_rocketmq() {
 
 #[test]
 fn what_differs_on_purpose_was_recorded() {
-    let recorded = [Settings::Short, Settings::Stock].map(|settings| Verdicts::recorded(settings));
+    let recorded = [Settings::Short, Settings::Stock].map(Verdicts::recorded);
     let recorded = recorded.map(|verdicts| verdicts.expect("recorded verdicts"));
     let stale =
         known::stale(|case, statement| recorded.iter().any(|one| one.says(case, statement)));

@@ -70,7 +70,12 @@ impl Verdicts {
         let mut command = stock::program(Client::Rocketmq550.name(), "suite.Suite");
         // Where broadcasting consumers keep their positions.
         let offsets = format!("-Drocketmq.client.localOffsetStoreDir={}", folder.path().display());
-        let options = format!("-Xmx512m -Drocketmq.client.rebalance.waitInterval=3000 {offsets}");
+        // Queues are looked at often, and one request that takes long takes no others with it.
+        let options = format!(
+            "-Xmx512m -Drocketmq.client.rebalance.waitInterval=3000 \
+             -Dcom.rocketmq.remoting.client.closeSocketIfTimeout=false \
+             -Dcom.rocketmq.remoting.client.connect.timeout=60000 {offsets}"
+        );
         command.env("JDK_JAVA_OPTIONS", options);
         command.arg(namesrv).args(["--settings", settings.name()]).args(arguments);
         let output = stock::run(command, "", LIMIT)?;

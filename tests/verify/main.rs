@@ -3,6 +3,8 @@
 mod behaviour;
 mod clients;
 mod connect;
+mod example_programs;
+mod go_client;
 mod hanging;
 mod kafka_tools;
 mod mirror;

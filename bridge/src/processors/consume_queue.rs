@@ -13,6 +13,7 @@ use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch};
 use crate::translate::names;
+use crate::translate::properties::REGION_ID;
 use crate::translate::queue::PseudoAddress;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
@@ -93,6 +94,7 @@ async fn entries<B: Backend>(
                 door: if is_bridge_topic { Door::Bridge } else { Door::Both },
                 append_time_ms: batch.append_time_ms(),
                 times_before: 0,
+                region_id: REGION_ID,
             };
             for record in batch.decoded().iter_from(position).filter(|one| one.offset < end) {
                 let mut out = SegmentedOut::default();

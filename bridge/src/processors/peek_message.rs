@@ -9,6 +9,7 @@ use crate::dispatch::{Answer, Shared};
 use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Place, Scratch};
+use crate::translate::properties::REGION_ID;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal> {
     let Call { shared, session, reply, request } = call;
@@ -78,6 +79,7 @@ async fn peek<B: Backend>(
             door: batch.door(&topic.name),
             append_time_ms: batch.append_time_ms(),
             times_before: 0,
+            region_id: REGION_ID,
         };
         for record in batch.decoded().iter_from(next) {
             let is_full = seen.messages.len() >= config.transfer_bytes_max && seen.count > 0;

@@ -1,5 +1,5 @@
 //! QUERY_CONSUMER_OFFSET: code 14. A group's position on one queue. Without one: 0 where the queue
-//! still begins at 0 and is small enough to count as held in memory, unless `setZeroIfNotFound` is
+//! still begins at 0, holds something and is small enough to count as held in memory, unless `setZeroIfNotFound` is
 //! false; else QUERY_NOT_FOUND, and the client goes by its `consumeFromWhere`.
 //! Source: ConsumerManageProcessor.queryConsumerOffset.
 
@@ -27,6 +27,8 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     if let Some(topic) = &topic
         && let Some(view) = backend.partition(topic, queue_id).await
         && view.log_start_offset == 0
+        // An empty queue has nothing in memory.
+        && view.last_stable_offset > 0
         && view.bytes < in_memory
     {
         let spot = Spot { topic, queue_id, offset: Some(0) };

@@ -25,6 +25,7 @@ use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::keys;
 use crate::translate::message::{self, Door, Place, Scratch};
+use crate::translate::properties::REGION_ID;
 
 /// Bytes and records that are read at a time.
 const STEP_BYTES: usize = 256 * 1024;
@@ -161,6 +162,7 @@ impl Query<'_> {
             door: Door::Both,
             append_time_ms: 0,
             times_before: 0,
+            region_id: REGION_ID,
         };
         let mut end = last.saturating_add(1).min(view.last_stable_offset);
         loop {

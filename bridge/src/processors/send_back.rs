@@ -20,7 +20,7 @@ use crate::backend::{
 };
 use crate::response_code::ResponseCode;
 use crate::translate::again::{Again, Grave};
-use crate::translate::delay::Delay;
+use crate::translate::delay::{DELAY, Delay};
 use crate::translate::properties::UNIQ_KEY;
 
 /// `DLQ_NUMS_PER_GROUP`.
@@ -101,6 +101,7 @@ async fn send_back<B: Backend>(
         again.reconsume_times().saturating_add(1)
     ));
     let mut properties = again.history(&grave(call, &found)).ok_or_else(no_address)?;
+    properties.push((DELAY, level.to_string()));
     properties.extend(delay.added(&retry_name, queue_id));
     let record = again.record(&properties, now_ms);
     let id = again.property(UNIQ_KEY).unwrap_or_default().into();

@@ -15,6 +15,7 @@ use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch};
 use crate::translate::names;
+use crate::translate::properties::REGION_ID;
 use crate::translate::queue::PseudoAddress;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal> {
@@ -95,6 +96,7 @@ pub(super) async fn message_at<B: Backend>(
         door: found.door(),
         append_time_ms: found.batch.append_time_ms(),
         times_before: 0,
+        region_id: REGION_ID,
     };
     let region = Some(found.batch.decoded().region());
     let mut out = SegmentedOut::default();

@@ -180,22 +180,20 @@ impl Delay {
     #[must_use]
     pub fn keeps(self, name: &str) -> bool {
         match self.asked {
-            Asked::Level(_) => {
-                !matches!(name, DELAY | TIMER_DELIVER_MS | TIMER_DELAY_SEC | TIMER_DELAY_MS)
-            }
+            Asked::Level(_) => !matches!(name, TIMER_DELIVER_MS | TIMER_DELAY_SEC | TIMER_DELAY_MS),
             Asked::Time { .. } => !matches!(name, TIMER_OUT_MS | TIMER_ENQUEUE_MS),
         }
     }
 
     /// The properties that the message has besides when it is delivered.
     #[must_use]
-    pub fn added(self, topic: &str, queue_id: i32) -> [(&'static str, String); 2] {
-        match self.asked {
-            Asked::Level(_) => [(REAL_TOPIC, topic.to_owned()), (REAL_QUEUE, queue_id.to_string())],
-            Asked::Time { out_ms, sent_ms } => {
-                [(TIMER_OUT_MS, out_ms.to_string()), (TIMER_ENQUEUE_MS, sent_ms.to_string())]
-            }
+    pub fn added(self, topic: &str, queue_id: i32) -> Vec<(&'static str, String)> {
+        let mut added = vec![(REAL_TOPIC, topic.to_owned()), (REAL_QUEUE, queue_id.to_string())];
+        if let Asked::Time { out_ms, sent_ms } = self.asked {
+            added.push((TIMER_OUT_MS, out_ms.to_string()));
+            added.push((TIMER_ENQUEUE_MS, sent_ms.to_string()));
         }
+        added
     }
 }
 

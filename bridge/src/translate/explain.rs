@@ -178,7 +178,7 @@ pub const ROWS: &[Row] = &[
         "properties that the broker adds (MSG_REGION, TRACE_ON, CLUSTER)",
         "",
         "not added to the record; the answer to a send carries MSG_REGION and TRACE_ON",
-        "",
+        "MSG_REGION is shown of every message: without it clients do not trace its consumption",
         "a RocketMQ broker's own messages have them",
     ),
     message(

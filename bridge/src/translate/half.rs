@@ -43,8 +43,8 @@ pub const GIVEN_UP_TOPIC: &str = "TRANS_CHECK_MAX_TIME_TOPIC";
 /// CHECK_TRANSACTION_STATE.
 const CHECK_TRANSACTION_STATE: i32 = 39;
 
-/// Properties that say of a message that it is, or was, a half message.
-const MARKS: [&str; 4] = [PREPARED, REAL_TOPIC, REAL_QUEUE_ID, CHECK_TIMES];
+/// Properties of a half message that the message it becomes has not.
+const MARKS: [&str; 3] = [REAL_TOPIC, REAL_QUEUE_ID, CHECK_TIMES];
 
 /// Is a message with these properties to be stored as a half message? One that a consumer of an old
 /// version sends back to be retried is not.
@@ -162,9 +162,8 @@ pub fn question(
         .with_body(body.into_bytes()))
 }
 
-fn marks(topic: &str, queue_id: i32, times: i32) -> [(&'static str, String); 4] {
+fn marks(topic: &str, queue_id: i32, times: i32) -> [(&'static str, String); 3] {
     [
-        (PREPARED, "true".to_owned()),
         (CHECK_TIMES, times.to_string()),
         (REAL_TOPIC, topic.to_owned()),
         (REAL_QUEUE_ID, queue_id.to_string()),

@@ -12,7 +12,7 @@ use duolog_log_core::record::{Header, Headers, Record};
 
 use super::origin::{ORIGIN_HEADER, Origin};
 use super::properties::{
-    ENCODING_SUFFIX, HEADERS_TRUNCATED, HEX_NAME_PREFIX, KEY_ENCODING, KEYS, NAME_END,
+    ENCODING_SUFFIX, HEADERS_TRUNCATED, HEX_NAME_PREFIX, KEY_ENCODING, KEYS, MSG_REGION, NAME_END,
     NULL_HEADERS, NameKind, Properties, TAGS, TOMBSTONE, VALUE_END, is_text, name_kind,
 };
 use super::queue::{AddressError, PseudoAddress};
@@ -46,6 +46,8 @@ pub struct Place<'a> {
     pub append_time_ms: i64,
     /// How often this group has had it before, besides what the record says.
     pub times_before: i32,
+    /// Where the broker is, as it says of messages; empty: it says nothing.
+    pub region_id: &'a str,
 }
 
 /// Why a record cannot be shown. The pull answers code 1 with this text.
@@ -74,6 +76,17 @@ impl Scratch {
         let writer = Writer { is_rocketmq: origin.is_some(), door };
         properties_into(record, writer, &mut self.properties);
     }
+
+    /// Clients trace what they consume only where a message names a region, so the original's broker
+    /// stores one with each. Here it is added to what is shown.
+    fn add_region(&mut self, record: &Record<'_>, origin: Option<Origin>, region_id: &str) {
+        let is_there = || seen(record.headers).any(|header| header.key == MSG_REGION.as_bytes());
+        let bytes = MSG_REGION.len() + region_id.len() + 2;
+        let fits = self.properties.len() + bytes <= PROPERTIES_BYTES_MAX;
+        if !region_id.is_empty() && fits && !(origin.is_some() && is_there()) {
+            put_pair(MSG_REGION.as_bytes(), region_id.as_bytes(), &mut self.properties);
+        }
+    }
 }
 
 /// The properties of the message that a record is seen as.
@@ -101,6 +114,7 @@ pub fn encode(
     let physical = PseudoAddress::new(place.partition_number, record.offset)?.physical();
     let origin = origin(record.headers);
     scratch.fill(record, origin, place.door);
+    scratch.add_region(record, origin, place.region_id);
     let message = Message {
         topic: place.topic,
         queue_id: place.queue_id,

@@ -9,6 +9,10 @@ pub const VALUE_END: u8 = 2;
 
 /// One tag; filters look at it.
 pub const TAGS: &str = "TAGS";
+/// Property: where the broker is; without it clients do not trace what they consume.
+pub const MSG_REGION: &str = "MSG_REGION";
+/// The original's default `regionId`, which no setting changes yet.
+pub const REGION_ID: &str = "DefaultRegion";
 /// Keys to find the message by, separated by spaces.
 pub const KEYS: &str = "KEYS";
 /// What an ordered producer chose the queue by.
@@ -87,7 +91,7 @@ const NAMES: &[(&str, NameKind)] = &[
     ("MAX_RECONSUME_TIMES", Driving),
     ("MIN_OFFSET", Driving),
     ("MQ2_FLAG", Reserved),
-    ("MSG_REGION", Reserved),
+    (MSG_REGION, Reserved),
     ("MSG_TYPE", Reserved),
     ("ORIGIN_GROUP", Driving),
     ("ORIGIN_MESSAGE_ID", Driving),

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use duolog_log_core::record::{Header, NewRecord as LogRecord};
 
 use super::delay::{DELAY, Delay};
+use super::half::PREPARED;
 use super::origin::{ORIGIN_HEADER, Origin};
 use super::properties::{KEYS, NameKind, Properties, SHARDING_KEY, TOMBSTONE, name_kind};
 use crate::backend::NewRecord;
@@ -293,7 +294,7 @@ fn record(
     let is_admitted = context.timestamps.admit(born_ms, stored_ms);
     let is_later = matches!(context.delaying, Delaying::Later { .. });
     let added: Vec<(&str, String)> = match context.delaying {
-        Delaying::Later { delay, topic, queue_id } => delay.added(topic, queue_id).into(),
+        Delaying::Later { delay, topic, queue_id } => delay.added(topic, queue_id),
         Delaying::Refused | Delaying::Now => Vec::new(),
     };
     // What is stored once more gets another store timestamp then, and of these the place is known.
@@ -327,7 +328,9 @@ fn record(
             NameKind::Open if name == key_name => key = Some(value.as_bytes()),
             NameKind::Open | NameKind::Mark => {}
             NameKind::Reserved | NameKind::Driving => {
-                if !context.delaying.admits(name, value)? {
+                // What says that a message was a half message stays with it.
+                let is_mark = is_half && name == PREPARED;
+                if !is_mark && !context.delaying.admits(name, value)? {
                     continue;
                 }
             }

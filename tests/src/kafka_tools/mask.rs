@@ -14,6 +14,7 @@ const PATTERNS: &[(&str, &str)] = &[
     (r"CONTROLLER://(ADDRESS|127\.0\.0\.1:[0-9]+)", "CONTROLLER://ADDRESS"),
     // Times are stored in as many bytes as they need, and what a batch is counts them.
     (r"\b(position|size|crc|producerId): ?-?[0-9]+", "$1: N"),
+    (r#"(roducerId":)-?[0-9]+"#, "${1}N"),
     (r"\bEpoch: [0-9]+", "Epoch: N"),
     (r"\b1[5-9][0-9]{11}\b", "TIME"),
     (r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.,+]+Z?)?", "DATE"),
@@ -29,16 +30,18 @@ pub struct Mask {
 impl Mask {
     pub fn new(address: &str, data: &Path, files: &Path) -> anyhow::Result<Self> {
         let port = address.rsplit(':').next().unwrap_or_default();
+        // Alone it may be any number, but not behind the host.
+        let port = Regex::new(&format!(r"(127\.0\.0\.1 +){port}\b"))?;
         let compile =
             |&(expression, instead): &(&str, &'static str)| Ok((Regex::new(expression)?, instead));
+        let patterns = PATTERNS.iter().map(compile).collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Self {
             texts: vec![
                 (data.display().to_string(), "DATA"),
                 (files.display().to_string(), "FILES"),
                 (address.to_owned(), "ADDRESS"),
-                (port.to_owned(), "PORT"),
             ],
-            patterns: PATTERNS.iter().map(compile).collect::<anyhow::Result<_>>()?,
+            patterns: [vec![(port, "${1}PORT")], patterns].concat(),
             number: Regex::new(r"-?[0-9]+([.,][0-9]+)*|NaN")?,
         })
     }

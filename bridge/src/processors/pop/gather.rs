@@ -28,6 +28,7 @@ use crate::processors::instruments::Spot;
 use crate::remoting::SegmentedOut;
 use crate::session::Session;
 use crate::translate::message::{self, Door, Place, Scratch};
+use crate::translate::properties::REGION_ID;
 
 /// A plan that did not come true is made anew so often.
 const PLANS_MAX: usize = 4;
@@ -269,6 +270,7 @@ impl<'a, B: Backend> Page<'a, B> {
             door: Door::Both,
             append_time_ms: 0,
             times_before: 0,
+            region_id: REGION_ID,
         };
         Self {
             shared,

@@ -16,6 +16,7 @@ use crate::processors::filter::Filter;
 use crate::remoting::SegmentedOut;
 use crate::response_code::ResponseCode;
 use crate::translate::message::{self, Door, Place, Scratch, ViewError};
+use crate::translate::properties::REGION_ID;
 
 /// Messages for the answer, one after the other.
 #[derive(Debug, Default)]
@@ -230,6 +231,7 @@ impl<'a> Page<'a> {
                 door: Door::Both,
                 append_time_ms: 0,
                 times_before: 0,
+                region_id: REGION_ID,
             },
             count_max: pull.messages_max.min(config.transfer_records_max),
             bytes_max: config.transfer_bytes_max,

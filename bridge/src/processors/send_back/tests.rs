@@ -67,7 +67,7 @@ async fn a_message_comes_again_after_ever_longer_delays_and_then_is_dead() {
     let first = number_of(&backend, "t1");
     let (mut number, mut offset) = (first, 0);
     // Levels 3 and 4 are 10 s and 30 s.
-    for (times, delay_ms) in [(1, 10_000), (2, 30_000)] {
+    for (times, delay_ms, level) in [(1, 10_000, "3"), (2, 30_000, "4")] {
         let answer = send_back(&client, number, offset, TRIED_ONCE).await;
         assert_eq!((answer.code, answer.remark.as_deref()), (0, None));
         backend.advance_ms(delay_ms - 1);
@@ -79,7 +79,7 @@ async fn a_message_comes_again_after_ever_longer_delays_and_then_is_dead() {
         assert_eq!(message.reconsume_times(), times);
         assert_eq!(message.property("RETRY_TOPIC"), Some("t1"));
         assert_eq!(message.property("TAGS"), Some("A"));
-        assert_eq!(message.property("DELAY"), None);
+        assert_eq!(message.property("DELAY"), Some(level));
         assert_eq!(message.property("REAL_TOPIC"), Some("%RETRY%g"));
         (number, offset) = (number_of(&backend, "%RETRY%g"), i64::from(times) - 1);
     }

@@ -62,9 +62,9 @@ fn the_question_names_the_half_message_and_holds_it() {
     let expected = [
         ("KEYS", "k"),
         ("UNIQ_KEY", "0A"),
+        ("TRAN_MSG", "true"),
         ("PGROUP", "pg"),
         ("__transactionId__", "0A"),
-        ("TRAN_MSG", "true"),
         ("TRANSACTION_CHECK_TIMES", "2"),
         ("REAL_TOPIC", "t1"),
         ("REAL_QID", "3"),
@@ -75,8 +75,8 @@ fn the_question_names_the_half_message_and_holds_it() {
 /// A message that fills its properties is asked about all the same.
 #[test]
 fn a_question_never_outgrows_the_message_format() {
-    // What is stored has the transaction's id in place of TRAN_MSG.
-    let grown = "__transactionId__0A".len() - "TRAN_MSGtrue".len();
+    // What is stored has the transaction's id besides.
+    let grown = "__transactionId__.0A.".len();
     let start = format!("{PROPERTIES}x\u{1}");
     let record = half(&format!("{start}{}\u{2}", "x".repeat(32_767 - grown - start.len() - 1)));
     let question = question(&record, &place(1), &config()).expect("a question");

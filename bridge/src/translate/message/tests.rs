@@ -22,6 +22,7 @@ fn place(door: Door) -> Place<'static> {
         door,
         append_time_ms: 1_700_000_000_999,
         times_before: 0,
+        region_id: "",
     }
 }
 
@@ -143,6 +144,27 @@ fn a_rocketmq_message_comes_back_as_it_was_sent() {
     assert_eq!(message.store_timestamp_ms, 1_700_000_000_456);
     assert_eq!(tag_hash(&batch.record(0).unwrap()), java_hash("Ü"));
     assert_eq!(store_time_ms(&batch.record(0).unwrap(), 5), 1_700_000_000_456);
+}
+
+/// Clients trace what they consume only where a region is named.
+#[test]
+fn a_region_is_added_to_what_is_shown_unless_the_message_has_one() {
+    let region = |record: &Record<'_>| {
+        let place = Place { region_id: "R", ..place(Door::Both) };
+        let mut out = SegmentedOut::default();
+        encode(record, &place, None, &mut Scratch::default(), &mut out).unwrap();
+        let bytes = out.into_bytes();
+        let message = Message::decode(&mut &bytes[..]).unwrap();
+        properties_of(&message).get("MSG_REGION").cloned()
+    };
+    let texts = ["a\u{1}b\u{2}", "MSG_REGION\u{1}own\u{2}"];
+    let batch = batch_of_encoded(&texts.map(|text| sent(text, b"hello", 0)));
+    assert_eq!(region(&batch.record(0).unwrap()).as_deref(), Some("R"));
+    assert_eq!(region(&batch.record(1).unwrap()).as_deref(), Some("own"));
+    let headers = [Header { key: b"MSG_REGION", value: Some(b"of kafka") }];
+    let record = LogRecord { timestamp: 1, key: None, value: Some(b"v"), headers: &headers };
+    let batch = batch_of_one(&record, 0);
+    assert_eq!(region(&batch.record(0).unwrap()).as_deref(), Some("R"));
 }
 
 #[test]

@@ -26,8 +26,12 @@ const DELAY: i32 = 200_053;
 /// Out of the way of every test.
 const LONG: &str = "600000";
 
-async fn send(client: &RemotingClient, body: &str) {
-    assert_eq!(client.call(310, &send_fields("t", &[]), body.as_bytes()).await.code, 0);
+/// Sends to queue 0 of t; once this returns, readers see it.
+async fn send(node: &TestNode, client: &RemotingClient, body: &str) {
+    let sent = client.call(310, &send_fields("t", &[]), body.as_bytes()).await;
+    assert_eq!(sent.code, 0);
+    let (queue, offset) = (node.partition("t", 0), field(&sent, "queueOffset"));
+    eventually("it is to be seen", || queue.offsets().last_stable > offset).await;
 }
 
 /// Pops of queue 0 of t, for a long time.
@@ -89,7 +93,7 @@ async fn what_is_in_hand_outlives_the_node_and_the_start_is_the_groups_position(
     let client = RemotingClient::new(&dispatcher);
     node.create_topic("t", &[]).await;
     for body in ["a", "b", "c", "d"] {
-        send(&client, body).await;
+        send(&node, &client, body).await;
     }
     let first = pop(&client, &[("maxMsgNums", "3")]).await;
     assert_eq!(messages(&first), [(0, 0), (1, 0), (2, 0)]);
@@ -123,7 +127,7 @@ async fn a_held_pop_wakes_when_a_message_comes_again() {
     let dispatcher = node.rocketmq();
     let client = RemotingClient::new(&dispatcher);
     node.create_topic("t", &[]).await;
-    send(&client, "a").await;
+    send(&node, &client, "a").await;
     assert_eq!(messages(&pop(&client, &[("invisibleTime", "300")]).await), [(0, 0)]);
     let again = pop(&client, &[("pollTime", "100000")]).await;
     assert_eq!(messages(&again), [(0, 1)]);
@@ -137,7 +141,7 @@ async fn a_position_that_another_sets_is_gone_by() {
     let client = RemotingClient::new(&dispatcher);
     let topic = node.create_topic("t", &[]).await;
     for body in ["a", "b", "c"] {
-        send(&client, body).await;
+        send(&node, &client, body).await;
     }
     assert_eq!(offsets(&pop(&client, &[("maxMsgNums", "2")]).await), [0, 1]);
     wait_committed(&dispatcher, 0).await;
@@ -185,7 +189,7 @@ async fn a_message_popped_too_often_is_a_dead_letter_once_though_gates_interfere
         [GateAction::Drop, GateAction::Fail, GateAction::Hold].into_iter().enumerate()
     {
         let gate = node.arm(GatePoint::DeadLetterDeliver, "__rmq.n..25DLQ.25g", action);
-        send(&client, &format!("{action:?}")).await;
+        send(&node, &client, &format!("{action:?}")).await;
         assert_eq!(messages(&pop(&client, &[("invisibleTime", "0")]).await).len(), 1);
         node.caught(gate).await;
         assert_eq!(dead(&client).await.len(), number);

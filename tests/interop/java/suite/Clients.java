@@ -1,9 +1,16 @@
 package suite;
 
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.impl.MQClientAPIImpl;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.ServiceState;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
 /**
@@ -20,6 +27,7 @@ final class Clients {
   final String broker;
   private final String run = Long.toString(System.currentTimeMillis() % 100_000_000, 36);
   private final AtomicInteger names = new AtomicInteger();
+  private final ScheduledExecutorService lookouts = Executors.newSingleThreadScheduledExecutor();
 
   Clients(String namesrv) throws Exception {
     this.namesrv = namesrv;
@@ -50,8 +58,6 @@ final class Clients {
     client.setNamesrvAddr(namesrv);
     client.setInstanceName("suite_" + instance);
     client.setMqClientApiTimeout((int) TIMEOUT_MS);
-    // New topics, such as those of retries, are found soon.
-    client.setPollNameServerInterval(3_000);
   }
 
   /** A name that nothing has yet, also not from another run. */
@@ -59,8 +65,28 @@ final class Clients {
     return kind + run + "x" + names.incrementAndGet();
   }
 
+  /** What all clients of the shared producer's instance know. */
+  MQClientInstance shared() {
+    return producer.getDefaultMQProducerImpl().getMqClientFactory();
+  }
+
+  /**
+   * Has a consumer look for its topic of retries each second until it has it; by itself it looks every 30 s.
+   */
+  void findRetriesSoon(DefaultMQPushConsumer consumer, String group) {
+    String retries = "%RETRY%" + group;
+    var implementation = consumer.getDefaultMQPushConsumerImpl();
+    lookouts.scheduleWithFixedDelay(() -> {
+      if (implementation.getServiceState() != ServiceState.RUNNING || !ConsumeCases.queues(consumer, retries).isEmpty()) {
+        throw new CancellationException("there is nothing left to look for");
+      }
+      implementation.getmQClientFactory().updateTopicRouteInfoFromNameServer(retries);
+      implementation.getmQClientFactory().rebalanceImmediately();
+    }, 1, 1, TimeUnit.SECONDS);
+  }
+
   /** Requests as the client makes them inside. */
   MQClientAPIImpl api() {
-    return producer.getDefaultMQProducerImpl().getMqClientFactory().getMQClientAPIImpl();
+    return shared().getMQClientAPIImpl();
   }
 }

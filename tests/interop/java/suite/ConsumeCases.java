@@ -216,7 +216,7 @@ final class ConsumeCases {
     for (int number = 0; number < 25; number++) {
       batch.add(Stage.message(topic, "m" + (10 + number)));
     }
-    stage.clients.producer.send(batch);
+    stage.sendBatch(batch);
     Deliveries deliveries = new Deliveries();
     DefaultMQPushConsumer consumer = member(stage, stage.group(), "a", topic, deliveries);
     consumer.setConsumeMessageBatchMaxSize(10);

@@ -69,6 +69,7 @@ final class LiteCases {
   private static void seeks(Stage stage) throws Exception {
     String topic = stage.topic(1);
     stage.send(topic, "m0", "m1", "m2", "m3");
+    stage.awaitEnd(topic, 0, 4);
     MessageQueue queue = stage.queue(topic, 0);
     DefaultLitePullConsumer consumer = assigned(stage, stage.group(), topic);
     consumer.seek(queue, 2);

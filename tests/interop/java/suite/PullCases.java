@@ -49,6 +49,7 @@ final class PullCases {
       stage.say("empty, from " + offset + ": " + shown(puller.pull(queue, "*", offset, 32)));
     }
     stage.send(topic, "m0", "m1", "m2");
+    stage.awaitEnd(topic, 0, 3);
     for (long offset : new long[] {0, 2, 3, 4, 1_000_000}) {
       stage.say("from " + offset + ": " + shown(puller.pull(queue, "*", offset, 32)));
     }
@@ -63,7 +64,8 @@ final class PullCases {
     for (int number = 0; number < 100; number++) {
       messages.add(Stage.message(topic, "m" + number));
     }
-    stage.clients.producer.send(messages);
+    stage.sendBatch(messages);
+    stage.awaitEnd(topic, 0, 100);
     DefaultMQPullConsumer puller = stage.puller(stage.group());
     for (int most : new int[] {1, 31, 32, 33, 64, 1000}) {
       PullResult result = puller.pull(stage.queue(topic, 0), "*", 0, most);
@@ -80,6 +82,7 @@ final class PullCases {
       for (int number = 0; number < 5; number++) {
         stage.send(new Message(topic, new byte[size]), 0);
       }
+      stage.awaitEnd(topic, 0, 5);
       PullResult result = puller.pull(stage.queue(topic, 0), "*", 0, 32);
       stage.say(size / KIB + " KiB each: " + result.getMsgFoundList().size() + " at once");
     }
@@ -92,6 +95,7 @@ final class PullCases {
       message.setTags(tag);
       stage.send(message, 0);
     }
+    stage.awaitEnd(topic, 0, 8);
     DefaultMQPullConsumer puller = stage.puller(stage.group());
     // The last three have one hash code.
     for (String tags : new String[] {"A", "B || C", "A||B||C", "*", null, "", "D", "AaAa", "BBBB", "a", " A || C "}) {
@@ -127,10 +131,12 @@ final class PullCases {
   private static void held(Stage stage) throws Exception {
     String topic = stage.topic(1);
     stage.send(topic, "before");
+    stage.awaitEnd(topic, 0, 1);
     CompletableFuture<PullResult> answer = blocking(patient(stage), stage.queue(topic, 0), "*", 1);
     // Whether or not the pull is there first, the message is its answer.
     stage.send(topic, "wakes it");
-    stage.say(shown(answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS)));
+    PullResult woken = answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS);
+    stage.say(woken.getPullStatus() + " " + Words.bodies(woken.getMsgFoundList()) + ", next " + woken.getNextBeginOffset());
   }
 
   private static void heldForTag(Stage stage) throws Exception {
@@ -177,6 +183,7 @@ final class PullCases {
     var admin = stage.clients.admin;
     stage.say("empty " + admin.minOffset(queue) + " to " + admin.maxOffset(queue));
     stage.send(topic, "m0", "m1");
+    stage.awaitEnd(topic, 0, 2);
     stage.say("then " + admin.minOffset(queue) + " to " + admin.maxOffset(queue));
     long earliest = admin.earliestMsgStoreTime(queue);
     stage.say("earliest is the first's: " + (earliest == stage.read(topic).get(0).getStoreTimestamp()));
@@ -237,7 +244,7 @@ final class PullCases {
     // What one batch holds is stored in one millisecond.
     String together = stage.topic(1);
     List<Message> batch = List.of(Stage.message(together, "a"), Stage.message(together, "b"), Stage.message(together, "c"));
-    stage.clients.producer.send(new ArrayList<>(batch));
+    stage.sendBatch(new ArrayList<>(batch));
     long at = stage.read(together).get(0).getStoreTimestamp();
     for (BoundaryType type : BoundaryType.values()) {
       long found = stage.clients.api().searchOffset(stage.clients.broker, stage.queue(together, 0), at, type, Clients.TIMEOUT_MS);

@@ -54,6 +54,7 @@ final class RetryCases {
       consumer.registerMessageListener((MessageListenerConcurrently) listener);
     }
     consumer.start();
+    stage.clients.findRetriesSoon(consumer, group);
     return consumer;
   }
 
@@ -214,7 +215,7 @@ final class RetryCases {
 
   private static void partOfBatch(Stage stage) throws Exception {
     String topic = stage.topic(1);
-    stage.clients.producer.send(new java.util.ArrayList<>(List.of(Stage.message(topic, "a"), Stage.message(topic, "b"),
+    stage.sendBatch(new java.util.ArrayList<>(List.of(Stage.message(topic, "a"), Stage.message(topic, "b"),
         Stage.message(topic, "c"), Stage.message(topic, "d"))));
     Deliveries deliveries = new Deliveries();
     DefaultMQPushConsumer consumer = stage.push(stage.group(), "a");
@@ -227,6 +228,7 @@ final class RetryCases {
       return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
     });
     consumer.start();
+    stage.clients.findRetriesSoon(consumer, consumer.getConsumerGroup());
     deliveries.await(6);
     stage.say("first call " + deliveries.sizes().get(0));
     stage.say("a " + deliveries.times("a") + ", b " + deliveries.times("b") + ", c " + deliveries.times("c") + ", d "
@@ -313,7 +315,7 @@ final class RetryCases {
       stage.clients.api().consumerSendMessageBack(stage.clients.broker, stage.brokerName(), message, group, 1,
           Clients.TIMEOUT_MS, 16);
       return "done";
-    });
+    }, "[0-9]{6,}", "PLACE");
   }
 
   private static void orderlyMax(Stage stage) throws Exception {
@@ -347,6 +349,7 @@ final class RetryCases {
           : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
     });
     consumer.start();
+    stage.clients.findRetriesSoon(consumer, consumer.getConsumerGroup());
     for (String tag : List.of("A", "C", "B")) {
       stage.send(Stage.tagged(topic, tag, tag), 0);
     }

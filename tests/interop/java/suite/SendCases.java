@@ -84,7 +84,7 @@ final class SendCases {
         answer.completeExceptionally(thrown);
       }
     });
-    SendResult result = answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS);
+    SendResult result = stage.sent(answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS), 1);
     stage.say(result.getSendStatus() + " at " + result.getQueueOffset() + ", read " + Words.bodies(stage.read(topic)));
   }
 
@@ -100,9 +100,9 @@ final class SendCases {
   private static void selector(Stage stage) throws Exception {
     String topic = stage.topic(4);
     for (int number = 0; number < 12; number++) {
-      stage.clients.producer.send(Stage.message(topic, "m" + number),
+      stage.sent(stage.clients.producer.send(Stage.message(topic, "m" + number),
           (queues, message, key) -> queues.stream().filter(queue -> queue.getQueueId() == (int) key % 4).findFirst().get(),
-          number % 3);
+          number % 3), 1);
     }
     for (int queue = 0; queue < 4; queue++) {
       stage.say("queue " + queue + ": " + Words.bodies(stage.read(topic, queue, "*")));
@@ -134,7 +134,7 @@ final class SendCases {
     messages.get(2).setKeys("key");
     messages.get(2).setFlag(9);
     messages.get(2).putUserProperty("user", "value");
-    SendResult result = stage.clients.producer.send(messages);
+    SendResult result = stage.sendBatch(messages);
     stage.say(result.getSendStatus() + " at " + result.getQueueOffset() + ", ids " + result.getMsgId().split(",").length
         + ", ids of places " + result.getOffsetMsgId().split(",").length);
     List<MessageExt> seen = stage.read(topic);
@@ -186,13 +186,14 @@ final class SendCases {
     DefaultMQProducer generous = stage.producer("a");
     generous.setMaxMessageSize(64 * MIB);
     stage.sayRefusal("4 MiB and a generous client", () -> generous.send(large(topic, 4, MIB)));
-    stage.sayRefusal("3 MiB", () -> stage.clients.producer.send(large(topic, 3, MIB)));
+    stage.sayRefusal("3 MiB", () -> stage.sendBatch(large(topic, 3, MIB)));
+    stage.awaitEnd(topic, 0, 3);
     stage.say("end " + stage.clients.admin.maxOffset(stage.queue(topic, 0)));
   }
 
   private static void batchOfMany(Stage stage) throws Exception {
     String topic = stage.topic(1);
-    SendResult result = stage.clients.producer.send(messages(topic, 2000, "m"));
+    SendResult result = stage.sendBatch(messages(topic, 2000, "m"));
     stage.say(result.getSendStatus() + " with " + result.getMsgId().split(",").length + " ids");
     List<MessageExt> seen = stage.read(topic);
     boolean inOrder = true;
@@ -208,7 +209,7 @@ final class SendCases {
     DefaultMQProducer generous = stage.producer("a");
     generous.setMaxMessageSize(64 * MIB);
     stage.sayRefusal("and a generous client", () -> generous.send(new Message(topic, new byte[4 * MIB + 1])));
-    stage.sayRefusal("4 MiB", () -> generous.send(new Message(topic, new byte[4 * MIB])));
+    stage.sayRefusal("4 MiB", () -> stage.sent(generous.send(new Message(topic, new byte[4 * MIB])), 1));
     List<MessageExt> seen = stage.read(topic);
     stage.say("stored " + seen.stream().map(message -> message.getBody().length).collect(Collectors.toList()));
   }
@@ -228,7 +229,7 @@ final class SendCases {
       DefaultMQProducer producer = stage.producer("a");
       producer.setCompressMsgBodyOverHowmuch(100);
       producer.setCompressType(type);
-      stage.say(type + " " + producer.send(Stage.message(topic, body)).getSendStatus());
+      stage.say(type + " " + stage.sent(producer.send(Stage.message(topic, body)), 1).getSendStatus());
     }
     for (MessageExt seen : stage.read(topic)) {
       stage.say("read as sent: " + Stage.text(seen).equals(body));
@@ -295,6 +296,7 @@ final class SendCases {
         .map(MessageQueue::getQueueId).collect(Collectors.toCollection(java.util.TreeSet::new));
     stage.say("writes " + written + ", reads " + read);
     stage.send(Stage.message(topic, "hidden"), 3);
+    stage.awaitEnd(topic, 3, 1);
     stage.say("end of queue 3: " + stage.clients.admin.maxOffset(stage.queue(topic, 3)));
     stage.sayRefusal("a pull of queue 3", () -> stage.read(topic, 3, "*"));
     stage.topic(topic, 4, 4, 6);

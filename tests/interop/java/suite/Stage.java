@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,7 @@ final class Stage implements AutoCloseable {
   private final List<String> verdict = new ArrayList<>();
   private final Map<String, String> names = new LinkedHashMap<>();
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
+  private final Map<MessageQueue, Long> ends = new HashMap<>();
 
   Stage(Clients clients) {
     this.clients = clients;
@@ -54,6 +56,11 @@ final class Stage implements AutoCloseable {
   /** Says what an action is refused with, or that it is not. */
   void sayRefusal(String what, Callable<?> action) {
     say(what + ": " + refusal(action));
+  }
+
+  /** The same, with what is another one each time masked. */
+  void sayRefusal(String what, Callable<?> action, String pattern, String mask) {
+    say(what + ": " + refusal(action).replaceAll(pattern, mask));
   }
 
   String refusal(Callable<?> action) {
@@ -115,6 +122,14 @@ final class Stage implements AutoCloseable {
     until("a route of " + topic, () -> clients.admin.examineTopicRouteInfo(topic).getQueueDatas().stream().anyMatch(
         queue -> queue.getReadQueueNums() == readQueues && queue.getWriteQueueNums() == writeQueues
             && queue.getPerm() == permission));
+    // A producer that has no route yet when it sends takes that of a topic to be made.
+    if (permission == 6) {
+      until("the producer's route of " + topic, () -> {
+        clients.shared().updateTopicRouteInfoFromNameServer(topic);
+        var route = clients.shared().getAnExistTopicRouteData(topic);
+        return route != null && route.getQueueDatas().get(0).getWriteQueueNums() == writeQueues;
+      });
+    }
   }
 
   MessageQueue queue(String topic, int queue) throws Exception {
@@ -140,11 +155,29 @@ final class Stage implements AutoCloseable {
   }
 
   SendResult send(Message message) throws Exception {
-    return clients.producer.send(message);
+    SendResult result = clients.producer.send(message);
+    return delays(message) ? result : sent(result, 1);
   }
 
   SendResult send(Message message, int queue) throws Exception {
-    return clients.producer.send(message, queue(message.getTopic(), queue));
+    SendResult result = clients.producer.send(message, queue(message.getTopic(), queue));
+    return delays(message) ? result : sent(result, 1);
+  }
+
+  SendResult sendBatch(List<Message> batch) throws Exception {
+    return sent(clients.producer.send(batch), batch.size());
+  }
+
+  private static boolean delays(Message message) {
+    return message.getProperties().keySet().stream().anyMatch(name -> name.equals("DELAY") || name.startsWith("TIMER_"));
+  }
+
+  /** So many messages are there from the answer's place on: {@link #read} waits until readers see them. */
+  SendResult sent(SendResult result, int count) {
+    synchronized (ends) {
+      ends.merge(result.getMessageQueue(), result.getQueueOffset() + count, Math::max);
+    }
+    return result;
   }
 
   /** Sends bodies to queue 0, one after another. */
@@ -159,6 +192,9 @@ final class Stage implements AutoCloseable {
     DefaultMQPullConsumer puller = puller(group());
     List<MessageExt> messages = new ArrayList<>();
     MessageQueue from = queue(topic, queue);
+    synchronized (ends) {
+      awaitEnd(topic, queue, ends.getOrDefault(from, 0L));
+    }
     long offset = puller.minOffset(from);
     while (offset < puller.maxOffset(from)) {
       PullResult pulled = puller.pull(from, tags, offset, 32);

@@ -91,6 +91,7 @@ final class TraceCases {
     });
     consumer.start();
     stage.closing(consumer::shutdown);
+    stage.clients.findRetriesSoon(consumer, group);
     SendResult sent = stage.send(Stage.tagged(topic, "tag", "m"), 0);
     deliveries.await(2);
     List<TraceContext> before = traces(stage, "RMQ_SYS_TRACE_TOPIC", sent.getMsgId(), TraceType.SubBefore, 2);

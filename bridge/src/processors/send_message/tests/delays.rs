@@ -49,7 +49,13 @@ async fn a_level_waits_so_long_and_arrives_as_it_was_sent() {
     assert_eq!(all.iter().map(|(queue, ..)| *queue).collect::<Vec<_>>(), [1, 3]);
     let mut headers = all[1].2.clone();
     headers.sort();
-    let expected = [("REAL_QID", "3"), ("REAL_TOPIC", "t1"), ("TAGS", "A"), ("UNIQ_KEY", "0A")];
+    let expected = [
+        ("DELAY", "2"),
+        ("REAL_QID", "3"),
+        ("REAL_TOPIC", "t1"),
+        ("TAGS", "A"),
+        ("UNIQ_KEY", "0A"),
+    ];
     assert_eq!(headers, expected.map(|(name, value)| pair(name, value)));
 }
 
@@ -64,6 +70,8 @@ async fn a_time_is_answered_with_a_recall_handle() {
     backend.advance_ms(1_500);
     assert_eq!(backend.fire(), 1);
     let expected = [
+        ("REAL_QID", "0"),
+        ("REAL_TOPIC", "t1"),
         ("TIMER_DELAY_MS", "1500"),
         ("TIMER_ENQUEUE_MS", "1700000000000"),
         ("TIMER_OUT_MS", "1700000001000"),

@@ -29,6 +29,7 @@ async fn a_half_message_is_stored_where_nobody_sees_it() {
     assert!(backend.end_half(&view, HalfEnding::Commit, "c".into()).await.expect("ended"));
     let headers = [
         ("UNIQ_KEY", "0A"),
+        ("TRAN_MSG", "true"),
         ("PGROUP", "pg"),
         ("CHECK_IMMUNITY_TIME_IN_SECONDS", "60"),
         ("TAGS", "a"),
