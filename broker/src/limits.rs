@@ -162,10 +162,12 @@ pub const ANSWER_SHARE_BYTES_MIN: usize = 64 * 1024;
 /// [`FRAME_STEP_BYTES`], or its end, within this time.
 pub const FRAME_STALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// Bytes of a large request for which room is asked at a time. See [`FRAME_STALL_LIMIT`].
+/// Bytes of a large request for which room is asked at a time, while there is plenty and no more of it has
+/// come. See [`FRAME_STALL_LIMIT`].
 pub const FRAME_STEP_BYTES: usize = 1024 * 1024;
 
-/// With less room than this a large request waits, unless its end needs no more.
+/// Bytes of a large request for which room is asked at a time otherwise; with less it waits, unless its end
+/// needs no more.
 pub const FRAME_PIECE_BYTES: usize = 64 * 1024;
 
 /// Part of the memory that requests may take where `queued.max.request.bytes` does not say.

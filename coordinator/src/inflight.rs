@@ -21,6 +21,7 @@ pub mod window;
 
 pub mod shard;
 
+mod taking;
 mod upkeep;
 
 #[cfg(test)]

@@ -1,14 +1,10 @@
 //! The stock command line tools of both protocols, used as operators use them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::ensure;
 use duolog_tests::cluster::{Launch, Node};
-use duolog_tests::stock::{kafka_tool, mqadmin, turn};
-use duolog_tests::wait;
+use duolog_tests::stock::{kafka_tool, turn};
 
-const LIMIT: Duration = Duration::from_secs(120);
 const DUMP_LOG: &str = "kafka-dump-log";
 /// Words with which kafka-dump-log complains.
 const COMPLAINTS: [&str; 8] = [
@@ -28,13 +24,6 @@ fn kafka(node: &Node, tool: &str, arguments: &[&str], input: &str) -> String {
     all.extend(arguments);
     let output = kafka_tool(tool, &all, input).expect("the tool runs");
     output.success().unwrap_or_else(|error| panic!("{tool} {arguments:?}: {error}"))
-}
-
-fn admin(node: &Node, command: &str, arguments: &[&str]) -> String {
-    let output = mqadmin(&node.namesrv(), command, arguments).expect("mqadmin runs");
-    let complaint = output.stderr.contains("Exception") || output.stdout.contains("Exception");
-    assert!(!complaint, "{command} {arguments:?}: {output:?}");
-    output.success().expect("exit code 0")
 }
 
 /// Asserts that the text holds a line with these words in this order.
@@ -196,56 +185,4 @@ fn dump_every_file(data: &Path) {
         .collect();
     let text = dump(&offsets, &["--offsets-decoder"]);
     assert!(text.contains(r#""group":"g","topic":"t","partition":0"#), "{text}");
-}
-
-#[test]
-fn mqadmin_commands() {
-    let _turn = turn();
-    let folder = tempfile::tempdir().expect("a folder");
-    let node = Launch::new(folder.path()).expect("ports").start().expect("a node");
-    let create = ["-c", "DefaultCluster", "-t", "m", "-r", "4", "-w", "4"];
-    let created = admin(&node, "updateTopic", &create);
-    assert!(created.contains(&format!("create topic to {} success.", node.broker())), "{created}");
-    has_row(&admin(&node, "topicList", &[]), &["m"]);
-    let route = admin(&node, "topicRoute", &["-t", "m"]);
-    for line in [format!("0:\"{}\"", node.broker()), "\"readQueueNums\":4".to_owned()] {
-        assert!(route.contains(&line), "{line}:\n{route}");
-    }
-    has_row(
-        &admin(&node, "clusterList", &[]),
-        &["DefaultCluster", "broker-a", "0", &node.broker()],
-    );
-    let send = ["-t", "m", "-p", "hello", "-k", "key1", "-c", "tagA", "-b", "broker-a", "-i", "2"];
-    has_row(&admin(&node, "sendMessage", &send), &["broker-a", "2", "SEND_OK"]);
-    let status = admin(&node, "topicStatus", &["-t", "m"]);
-    has_row(&status, &["broker-a", "0", "0", "0"]);
-    has_row(&status, &["broker-a", "2", "0", "1"]);
-    let printed = admin(&node, "printMsg", &["-t", "m"]);
-    assert!(printed.contains("minOffset=0, maxOffset=1, MessageQueue [topic=m"), "{printed}");
-    for part in ["MSGID: ", "queueId=2", "queueOffset=0", "TAGS=tagA", "KEYS=key1"] {
-        assert!(printed.contains(part), "{part}:\n{printed}");
-    }
-    let query = ["-t", "m", "-b", "broker-a", "-i", "2", "-o", "0"];
-    let found = mqadmin(&node.namesrv(), "queryMsgByOffset", &query).expect("mqadmin runs").stdout;
-    for row in [["Topic:", "m"], ["Tags:", "[tagA]"], ["Keys:", "[key1]"], ["Offset:", "0"]] {
-        has_row(&found, &row);
-    }
-    let by_key = admin(&node, "queryMsgByKey", &["-t", "m", "-k", "key1"]);
-    let unique = printed.split_once("MSGID: ").and_then(|(_, rest)| rest.split([' ', ',']).next());
-    let unique = unique.expect("an id");
-    has_row(&by_key, &[unique, "2", "0"]);
-    let by_unique = ["-t", "m", "-i", unique];
-    let found = admin(&node, "queryMsgByUniqueKey", &by_unique);
-    has_row(&found, &["Topic:", "m"]);
-    has_row(&found, &["Tags:", "[tagA]"]);
-    let deleted = admin(&node, "deleteTopic", &["-c", "DefaultCluster", "-t", "m"]);
-    for place in ["from cluster [DefaultCluster] success.", "from NameServer success."] {
-        assert!(deleted.contains(place), "{place}:\n{deleted}");
-    }
-    wait::until("the topic is gone", LIMIT, || {
-        let topics = admin(&node, "topicList", &[]);
-        ensure!(!topics.lines().any(|line| line.trim() == "m"), "{topics}");
-        Ok(())
-    })
-    .expect("the topic is deleted");
 }

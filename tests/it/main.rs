@@ -19,6 +19,7 @@ mod log_dirs;
 mod malformed;
 mod matrix;
 mod mixed;
+mod mqadmin;
 mod pop;
 mod queries;
 mod requests;

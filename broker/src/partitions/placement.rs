@@ -119,6 +119,10 @@ impl Shared {
             let noted = held.and_then(|held| held.dirs.get(at)).copied();
             if place.is_online() {
                 places.dirs.push(place.id());
+                if target == Some(&place.id()) && self.log_dirs.has_offline() {
+                    // What the move has left may be in there: it is told from a second place by this.
+                    places.moves.insert(index, place.id());
+                }
             } else {
                 places.dirs.push(noted.unwrap_or(DirectoryId::ZERO));
                 places.moves.extend(target.map(|target| (index, *target)));

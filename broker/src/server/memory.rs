@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::limits::{ANSWER_SHARE_BYTES_MIN, ANSWERS_BYTES_MAX};
 
-pub use requests::{RequestMemory, Room};
+pub use requests::{RequestMemory, Room, Wish};
 
 /// Bytes of answers that are being built, or built and not written yet. Clones share the count.
 #[derive(Clone, Debug, Default)]

@@ -11,15 +11,11 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 
-use super::memory::{RequestMemory, Room};
+use super::memory::{RequestMemory, Room, Wish};
 use crate::limits::{FRAME_PIECE_BYTES, FRAME_STEP_BYTES};
 
 /// First read of a frame: most requests fit.
 pub const FIRST_READ_BYTES: usize = 8 * 1024;
-
-/// What one read reserves at most before as much has really arrived: a length alone is no reason
-/// to reserve memory.
-const RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Whether the peer may still send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,19 +77,18 @@ impl ReadBuffer {
         self.waits_for_room = false;
         loop {
             self.readable_in_time().await?;
-            let mut wanted = missing.min(FRAME_STEP_BYTES);
+            let mut wanted = missing;
             if let Some(room) = &mut self.room {
                 self.waits_for_room = true;
-                let (asked, least) = (Instant::now(), received + wanted.min(FRAME_PIECE_BYTES));
-                wanted = room.grow_to(least, received + wanted).await.saturating_sub(received);
+                let asked = Instant::now();
+                let may_have = room.grow_to(wish(received, missing)).await;
                 self.waits_for_room = false;
                 // That the node took nothing is not held against the client.
                 self.step.0 += asked.elapsed();
+                self.grow(may_have);
+                wanted = may_have.saturating_sub(received).min(missing);
             }
-            let read = self.read_some(wanted, missing).await;
-            if let Some(room) = &mut self.room {
-                room.shrink_to(self.bytes.len());
-            }
+            let read = self.read_some(wanted).await;
             if let Some(input) = read? {
                 if self.bytes.len() >= self.step.1 + FRAME_STEP_BYTES {
                     self.step = (Instant::now(), self.bytes.len());
@@ -101,6 +96,15 @@ impl ReadBuffer {
                 return Ok(input);
             }
             consume_budget().await;
+        }
+    }
+
+    /// Gives the buffer exactly so much room.
+    fn grow(&mut self, capacity: usize) {
+        if self.bytes.capacity() < capacity {
+            let mut grown = BytesMut::with_capacity(capacity);
+            grown.extend_from_slice(&self.bytes);
+            self.bytes = grown;
         }
     }
 
@@ -150,7 +154,7 @@ impl ReadBuffer {
             self.socket.readable().await?;
         }
         loop {
-            if let Some(input) = self.read_some(wanted, wanted).await? {
+            if let Some(input) = self.read_some(wanted).await? {
                 return Ok(input);
             }
             // False news: no memory is held while waiting for true ones. Or the task has had its
@@ -161,14 +165,14 @@ impl ReadBuffer {
         }
     }
 
-    /// Reads at most `wanted` bytes of `missing`, if there are any now.
-    async fn read_some(&mut self, wanted: usize, missing: usize) -> io::Result<Option<Input>> {
-        let received = self.bytes.len();
+    /// Reads at most `wanted` bytes, if there are any now.
+    async fn read_some(&mut self, wanted: usize) -> io::Result<Option<Input>> {
         // Not more than is wanted, though there may be room: what comes behind a frame would
         // share its memory and keep the frame from being taken over as it lies, and may be the
         // begin of a large one that has no room yet.
-        self.bytes.reserve(missing.min(RESERVE_BYTES_MAX.max(received)));
-        let mut room = (&mut self.bytes).limit(wanted.min(RESERVE_BYTES_MAX.max(received)));
+        let wanted = wanted.min(FRAME_STEP_BYTES.max(self.bytes.len()));
+        self.bytes.reserve(wanted);
+        let mut room = (&mut self.bytes).limit(wanted);
         loop {
             let mut read = pin!(self.socket.read_buf(&mut room));
             match poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await {
@@ -183,6 +187,15 @@ impl ReadBuffer {
             }
         }
     }
+}
+
+/// Room for a frame of which so much has come and so much not: a length alone is no reason to reserve
+/// memory.
+fn wish(received: usize, missing: usize) -> Wish {
+    let least = received + missing.min(FRAME_PIECE_BYTES);
+    let up_to = |bytes: usize| received + missing.min(bytes.max(received));
+    let (enough, most) = (up_to(FRAME_PIECE_BYTES), up_to(FRAME_STEP_BYTES));
+    Wish { least: least as u64, enough: enough as u64, most: most as u64 }
 }
 
 #[cfg(test)]

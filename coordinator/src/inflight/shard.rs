@@ -7,15 +7,15 @@ use bytes::Bytes;
 use duolog_log_core::ids::{Offset, TopicPartition};
 
 use super::error::InflightError;
-use super::event::{Ask, Event, Fresh, Key, Moved, Notice, Order, Plan, Response, Take};
+use super::event::{Ask, Event, Key, Moved, Notice, Order, Response};
 use super::upkeep::{Alarm, Upkeep};
 use super::window::{Batches, Flight, Window};
 use crate::delivery::{Deliveries, Delivers, Note, Noted, StoredMessage};
-use crate::limits::{SHARD_FLIGHTS_MAX, SHARD_WINDOWS_MAX, WINDOW_FLIGHTS_MAX};
+use crate::limits::SHARD_WINDOWS_MAX;
 use crate::record::RecordError;
 use crate::record::delivery::DeliveryRecord;
-use crate::record::share::{DeliveryState, Lease, SharePartition, ShareRecord, StateBatch};
-use crate::shard::{self, RecordBytes, RequestId, Shard, Undo};
+use crate::record::share::{DeliveryState, SharePartition, ShareRecord, StateBatch};
+use crate::shard::{self, RecordBytes, RequestId, Shard};
 use crate::time::Now;
 
 pub(super) type Outcome = shard::Outcome<InflightShard>;
@@ -73,12 +73,12 @@ impl Default for Live {
 
 impl Held {
     /// Whether it is an attempt that comes once more.
-    fn is_repeated(&self, order: Option<&Order>) -> bool {
+    pub(super) fn is_repeated(&self, order: Option<&Order>) -> bool {
         let attempt = order.and_then(|order| order.attempt.as_ref());
         attempt.is_some() && attempt == self.live.attempt.as_ref()
     }
 
-    fn is_blocked(&self, order: Option<&Order>, now_ms: i64) -> bool {
+    pub(super) fn is_blocked(&self, order: Option<&Order>, now_ms: i64) -> bool {
         order.is_some() && self.window.has_in_hand(now_ms) && !self.is_repeated(order)
     }
 }
@@ -196,121 +196,6 @@ impl InflightShard {
         out
     }
 
-    fn plan(
-        &self,
-        share: &SharePartition,
-        count: usize,
-        order: Option<&Order>,
-        now: Now,
-    ) -> Option<Plan> {
-        let held = self.windows.get(share)?;
-        let window = &held.window;
-        let mut plan = Plan { next: window.end(), ..Plan::default() };
-        if held.is_blocked(order, now.wall_ms) {
-            plan.is_blocked = true;
-            return Some(plan);
-        }
-        if held.is_repeated(order) {
-            let again = window.flights().take(count);
-            plan.again = again.map(|(offset, flight)| (offset, flight.deliveries)).collect();
-        } else {
-            let alive = window.available(now.wall_ms).filter(|(_, it)| !window.is_spent(*it));
-            let again = alive.take(count);
-            plan.again = again
-                .map(|(offset, flight)| (offset, flight.deliveries.saturating_add(1)))
-                .collect();
-        }
-        plan.room = self.room(window);
-        Some(plan)
-    }
-
-    /// How many more messages may be taken.
-    fn room(&self, window: &Window) -> usize {
-        let own = WINDOW_FLIGHTS_MAX.saturating_sub(window.len());
-        own.min(SHARD_FLIGHTS_MAX.saturating_sub(self.flights))
-    }
-
-    fn take(&mut self, request: Option<RequestId>, key: Key, take: &Take, now: Now) -> Outcome {
-        let mut out = Outcome::default();
-        let Key::Window(share) = &key else { return out };
-        let Some(batches) = self.taken(share, take, now) else {
-            out.respond(request, Ok(Response::Taken(false)));
-            return out;
-        };
-        if let Some(held) = self.windows.get_mut(share) {
-            held.live.is_ordered = take.order.is_some();
-            held.live.attempt = take.order.as_ref().and_then(|order| order.attempt.clone());
-            out.undo = Undo::Group;
-        }
-        self.change(key, batches, Some(take.deliveries_max), &mut out);
-        out.respond(request, Ok(Response::Taken(true)));
-        out
-    }
-
-    /// What changes if all of this is taken; `None` if it cannot be.
-    fn taken(&self, share: &SharePartition, take: &Take, now: Now) -> Option<Vec<StateBatch>> {
-        let held = self.windows.get(share)?;
-        let window = &held.window;
-        let order = take.order.as_ref();
-        if held.is_blocked(order, now.wall_ms) {
-            return None;
-        }
-        let is_repeated = held.is_repeated(order);
-        let mut old: BTreeMap<i64, Option<u16>> = BTreeMap::new();
-        for (offsets, stays) in [(&take.again, true), (&take.gone, false)] {
-            for offset in offsets {
-                let flight = window.get(*offset)?;
-                let is_free = is_repeated || flight.lease.until_ms <= now.wall_ms;
-                if !is_free || (stays && !is_repeated && window.is_spent(flight)) {
-                    return None;
-                }
-                let deliveries = flight.deliveries.saturating_add(u16::from(!is_repeated));
-                old.insert(*offset, stays.then_some(deliveries));
-            }
-        }
-        let mut batches = Batches::default();
-        for (offset, deliveries) in old {
-            match deliveries {
-                Some(deliveries) => {
-                    batches.flight(offset, Flight { deliveries, lease: take.lease });
-                }
-                None => batches.done(offset, offset.checked_add(1)?, DeliveryState::Archived),
-            }
-        }
-        if let Some(fresh) = &take.fresh {
-            if fresh.offsets.len() > self.room(window) || fresh.from != window.end() {
-                return None;
-            }
-            add_fresh(fresh, take.lease, &mut batches)?;
-        }
-        Some(batches.0)
-    }
-
-    fn settled(
-        &self,
-        share: &SharePartition,
-        offsets: &[i64],
-        popped_ms: i64,
-        state: DeliveryState,
-    ) -> Vec<StateBatch> {
-        let mut batches = Batches::default();
-        let mut sorted: Vec<i64> = offsets.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        for offset in sorted {
-            if self.in_hand(share, offset, popped_ms).is_some() {
-                batches.done(offset, offset.saturating_add(1), state);
-            }
-        }
-        batches.0
-    }
-
-    /// A message whose last delivery is this one, whether or not its time is up.
-    fn in_hand(&self, share: &SharePartition, offset: i64, popped_ms: i64) -> Option<Flight> {
-        let flight = self.window(share)?.get(offset)?;
-        (flight.lease.popped_ms == popped_ms).then_some(flight)
-    }
-
     /// Has the log say so, if there is anything to say.
     pub(super) fn change(
         &self,
@@ -417,21 +302,6 @@ fn archived(offset: i64) -> Vec<StateBatch> {
     let mut batches = Batches::default();
     batches.done(offset, offset.saturating_add(1), DeliveryState::Archived);
     batches.0
-}
-
-/// `None` if the offsets do not lie as they should.
-fn add_fresh(fresh: &Fresh, lease: Lease, batches: &mut Batches) -> Option<()> {
-    let mut next = fresh.from;
-    for offset in &fresh.offsets {
-        if *offset < next || *offset >= fresh.next {
-            return None;
-        }
-        batches.done(next, *offset, DeliveryState::Archived);
-        batches.flight(*offset, Flight { deliveries: 1, lease });
-        next = offset.checked_add(1)?;
-    }
-    batches.done(next, fresh.next, DeliveryState::Archived);
-    Some(())
 }
 
 impl Shard for InflightShard {

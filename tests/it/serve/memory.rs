@@ -52,7 +52,14 @@ fn pour(address: &str, bytes: &[u8]) -> anyhow::Result<Poured> {
         for (stream, sent) in &mut poured {
             match stream.write(&bytes[*sent..]) {
                 Ok(count) => *sent += count,
-                Err(error) => ensure!(error.kind() == ErrorKind::WouldBlock, "{error}"),
+                // One that gets no further for long makes room for others.
+                Err(error) => ensure!(
+                    matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+                    ),
+                    "{error}"
+                ),
             }
         }
         if sum(&poured) > before {

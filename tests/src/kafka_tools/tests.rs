@@ -32,7 +32,7 @@ fn what_no_two_nodes_share_is_masked() {
         ("TopicId: abcdefghijklmnopqrstuv  x", "TopicId: ID x\n"),
         ("at 1700000000000 on 127.0.0.1:9999   ", "at TIME on ADDRESS\n"),
         ("/d/t-0 /f/x c-6ba7b810-9dad-11d1-80b4-00c04fd430c8", "DATA/t-0 FILES/x c-UUID\n"),
-        ("a\n\tat org.apache\n\t... 3 more\nb", "a\nb\n"),
+        ("a\n\tat a.B.c(B.java:1)\n\t... 3 more\nb", "a\nb\n"),
         ("1 127.0.0.1 9999 retention.ms=9999", "1 127.0.0.1 PORT retention.ms=9999\n"),
         ("CoordinatorId\tLatestCoordinatorEpoch\tx", "CoordinatorId\tLatestCoordinatorEpoch\tx\n"),
         ("offset 17000000000", "offset 17000000000\n"),

@@ -150,7 +150,8 @@ async fn a_deletion_that_the_disk_refuses_is_noted_and_tried_again_before_the_na
         let mut client = node.connect().await;
         let topic = node.create_topic("t", &[]).await;
         assert_eq!(produce_to(&mut client, 0, "old").await, (0, 0));
-        node.disk.fail_operation(node.disk.operations() + at, Fault::Io);
+        // A device that fails takes the directory offline; one that is full does not.
+        node.disk.fail_operation(node.disk.operations() + at, Fault::Full);
         let deleted = node.node.delete_topic(topic.id).await;
         node.disk.clear_faults();
         if deleted.is_err() {

@@ -254,6 +254,35 @@ async fn each_gate_of_a_move_holds_it_and_a_kill_there_loses_nothing() {
     }
 }
 
+/// Killed before the old folder went, started without the directory that it is in, and with it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_move_left_in_a_directory_that_is_offline_goes_when_that_is_back() {
+    let node = TestNode::start(&TWO).await;
+    create(&node, "a").await;
+    let moving = create(&node, "b").await;
+    assert_eq!(moving.log_dir().path(), Path::new("/b"));
+    let mut client = node.connect().await;
+    assert_eq!(client.produce("b", 1, batch(&["value"])).await, (0, 0));
+    let gate = node.arm(GatePoint::LogDirReplaceAfter, "b", GateAction::Hold);
+    assert_eq!(alter(&mut client, "b", "/a").await, 0);
+    node.caught(gate).await;
+    let disk = node.disk.kill();
+    node.node.stopping.cancel();
+    disk.rename(Path::new("/b"), Path::new("/away")).expect("away");
+    let write = duolog_log_core::storage::checkpoint::write;
+    write(&disk, Path::new("/b"), b"", Durability::Synced).expect("a file");
+    let node = TestNode::start_on(disk, &TWO).await;
+    assert_eq!(node.connect().await.produce("b", 1, batch(&["value"])).await, (0, 1));
+    let disk = node.stop().await;
+    disk.remove(Path::new("/b")).expect("removed");
+    disk.rename(Path::new("/away"), Path::new("/b")).expect("back");
+    let node = TestNode::start_on(disk, &TWO).await;
+    assert_eq!(super::tests::partition(&node, "b").log_dir().path(), Path::new("/a"));
+    assert_eq!(folders(&node.disk, "/b"), Vec::<String>::new());
+    assert_eq!(node.connect().await.produce("b", 1, batch(&["value"])).await, (0, 2));
+    node.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_a_gate_refuses_is_tried_again_and_told_once() {
     let node = TestNode::start(&TWO).await;

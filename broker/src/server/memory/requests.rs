@@ -5,8 +5,8 @@
 //!                       ──none──▶ they stay in the socket until others are answered
 //! ```
 //!
-//! A frame takes room for what has come of it, not for what its length announces. So that frames which
-//! began can always be finished, those that began earlier go first, and the oldest goes on without room
+//! A frame takes room for its buffer, which grows with what has come of it, not for what its length
+//! announces. So that frames which began can always be finished, those that began earlier go first, and the oldest goes on without room
 //! while no request is at work whose answer would give some back: what is used exceeds the bound by the
 //! rest of one frame at most. Whoever brings nothing while others wait is told to go ([`FRAME_STALL_LIMIT`]).
 //! Source: KIP-72; SimpleMemoryPool, which books what is announced.
@@ -53,6 +53,17 @@ impl State {
     }
 }
 
+/// How many bytes a frame wants, each at least as many as the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// It waits for so many.
+    pub least: u64,
+    /// At most so many while much is in use.
+    pub enough: u64,
+    /// At most so many otherwise.
+    pub most: u64,
+}
+
 /// The room of one frame, until it is dropped.
 #[derive(Debug)]
 pub struct Room {
@@ -96,17 +107,18 @@ impl RequestMemory {
         !self.0.state.lock().waiting.is_empty()
     }
 
-    /// Takes from `least` to `most` bytes more for `frame`, as many as there are; otherwise it waits, and
-    /// this tells when to look again.
-    fn take(&self, frame: u64, least: u64, most: u64) -> Result<u64, Arc<Notify>> {
+    /// Takes bytes for `frame`; otherwise it waits, and this tells when to look again.
+    fn take(&self, frame: u64, more: Wish) -> Result<u64, Arc<Notify>> {
         let mut state = self.0.state.lock();
         let comes_first = state.waiting.first().is_none_or(|first| *first >= frame);
         let free = self.0.bytes_max.saturating_sub(state.used);
         let is_oldest = state.half.first_key_value().is_some_and(|(oldest, _)| *oldest == frame);
-        let taken = if is_oldest && state.at_work == 0 {
-            Some(most)
+        let has_plenty = state.used < self.0.bytes_max / 4;
+        let wanted = if has_plenty { more.most } else { more.enough };
+        let taken = if comes_first && free >= more.least {
+            Some(wanted.min(free))
         } else {
-            Some(most.min(free)).filter(|taken| comes_first && *taken >= least)
+            Some(wanted).filter(|_| is_oldest && state.at_work == 0)
         };
         if let Some(taken) = taken {
             state.used = state.used.saturating_add(taken);
@@ -127,15 +139,16 @@ impl RequestMemory {
 }
 
 impl Room {
-    /// Waits until the frame may have `least` bytes in all; returns how many it may have, at most
-    /// `most`. May be cancelled.
-    pub async fn grow_to(&mut self, least: usize, most: usize) -> usize {
-        let more = |bytes: usize| (bytes as u64).saturating_sub(self.bytes);
-        let (least, most) = (more(least), more(most));
-        if most > 0 {
+    /// Waits until the frame may have the least of `wish`, all in all; returns how many bytes it may
+    /// have. May be cancelled.
+    pub async fn grow_to(&mut self, wish: Wish) -> usize {
+        let more = |bytes: u64| bytes.saturating_sub(self.bytes);
+        let more =
+            Wish { least: more(wish.least), enough: more(wish.enough), most: more(wish.most) };
+        if more.least > 0 {
             let waiting = Waiting(self);
             let taken = loop {
-                match waiting.0.memory.take(waiting.0.frame, least, most) {
+                match waiting.0.memory.take(waiting.0.frame, more) {
                     Ok(taken) => break taken,
                     Err(news) => news.notified().await,
                 }
@@ -144,17 +157,6 @@ impl Room {
             self.bytes += taken;
         }
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
-    }
-
-    /// Gives back what is above `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        let less = self.bytes.saturating_sub(bytes as u64);
-        if less > 0 {
-            self.bytes -= less;
-            let mut state = self.memory.0.state.lock();
-            state.used -= less;
-            state.wake();
-        }
     }
 
     /// The frame is whole: it needs nothing more, and its answer gives the room back.

@@ -52,11 +52,12 @@ async fn who_brings_nothing_while_others_wait_for_room_has_to_go() {
     while input.bytes.len() < 60 * KIB {
         assert_eq!(input.read_frame(TOTAL).await.expect("a connection"), Input::Bytes);
     }
-    assert_eq!(memory.used(), 60 * KIB as u64, "as much as came");
+    assert!(memory.used() >= 60 * KIB as u64);
     let alone = tokio::time::timeout(5 * limit, input.read_frame(TOTAL)).await;
     assert!(alone.is_err(), "while nobody else wants the room it has time");
     let mut other = memory.begin();
-    let waits = tokio::spawn(async move { other.grow_to(10 * KIB, 10 * KIB).await });
+    let wish = Wish { least: 10_000, enough: 10_000, most: 10_000 };
+    let waits = tokio::spawn(async move { other.grow_to(wish).await });
     let error = input.read_frame(TOTAL).await.expect_err("somebody waits");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     drop(input);

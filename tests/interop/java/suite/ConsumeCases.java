@@ -26,9 +26,9 @@ final class ConsumeCases {
   private ConsumeCases() {}
 
   static void all(Suite suite) {
-    suite.quick("consume.from-first", stage -> from(stage, ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET));
+    suite.slow("consume.from-first", stage -> from(stage, ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET));
     suite.quick("consume.from-last", stage -> from(stage, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET));
-    suite.quick("consume.from-time", stage -> from(stage, ConsumeFromWhere.CONSUME_FROM_TIMESTAMP));
+    suite.slow("consume.from-time", stage -> from(stage, ConsumeFromWhere.CONSUME_FROM_TIMESTAMP));
     suite.quick("consume.goes-on", ConsumeCases::goesOn);
     suite.quick("consume.two-members", ConsumeCases::twoMembers);
     suite.slow("consume.more-members-than-queues", ConsumeCases::moreMembers);
@@ -36,18 +36,18 @@ final class ConsumeCases {
     suite.slow("consume.average", stage -> allocated(stage, AllocateMessageQueueAveragely::new));
     suite.slow("consume.consistent-hash", stage -> allocated(stage, AllocateMessageQueueConsistentHash::new));
     suite.quick("consume.broadcast", ConsumeCases::broadcast);
-    suite.quick("consume.broadcast-goes-on", ConsumeCases::broadcastGoesOn);
+    suite.slow("consume.broadcast-goes-on", ConsumeCases::broadcastGoesOn);
     suite.quick("consume.several-at-once", ConsumeCases::severalAtOnce);
-    suite.quick("consume.suspended", ConsumeCases::suspended);
-    suite.quick("consume.two-topics", ConsumeCases::twoTopics);
-    suite.quick("consume.unsubscribed", ConsumeCases::unsubscribed);
-    suite.quick("consume.two-groups", ConsumeCases::twoGroups);
+    suite.slow("consume.suspended", ConsumeCases::suspended);
+    suite.slow("consume.two-topics", ConsumeCases::twoTopics);
+    suite.slow("consume.unsubscribed", ConsumeCases::unsubscribed);
+    suite.slow("consume.two-groups", ConsumeCases::twoGroups);
     suite.quick("consume.tags", ConsumeCases::tags);
-    suite.quick("consume.group-off", ConsumeCases::groupOff);
-    suite.quick("consume.group-without-broadcast", ConsumeCases::noBroadcast);
-    suite.quick("consume.topic-that-comes-later", ConsumeCases::laterTopic);
-    suite.quick("consume.compressed-large", ConsumeCases::large);
-    suite.quick("consume.members-as-told", ConsumeCases::members);
+    suite.slow("consume.group-off", ConsumeCases::groupOff);
+    suite.slow("consume.group-without-broadcast", ConsumeCases::noBroadcast);
+    suite.slow("consume.topic-that-comes-later", ConsumeCases::laterTopic);
+    suite.slow("consume.compressed-large", ConsumeCases::large);
+    suite.slow("consume.members-as-told", ConsumeCases::members);
     suite.slow("consume.deleted-topic", ConsumeCases::deletedTopic);
   }
 

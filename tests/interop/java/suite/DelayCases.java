@@ -14,19 +14,19 @@ final class DelayCases {
 
   static void all(Suite suite) {
     suite.quick("delay.every-level", stage -> levels(stage, 1, 18));
-    suite.quick("delay.level-beyond-the-last", DelayCases::beyondLast);
+    suite.slow("delay.level-beyond-the-last", DelayCases::beyondLast);
     suite.quick("delay.level-that-is-none", DelayCases::noLevel);
     suite.quick("delay.what-it-looks-like", DelayCases::looks);
-    suite.quick("delay.consumed-by-tag", DelayCases::byTag);
+    suite.slow("delay.consumed-by-tag", DelayCases::byTag);
     suite.quick("delay.time", DelayCases::times);
-    suite.quick("delay.time-that-has-passed", DelayCases::past);
+    suite.slow("delay.time-that-has-passed", DelayCases::past);
     suite.quick("delay.time-too-far", DelayCases::tooFar);
-    suite.quick("delay.time-that-is-none", DelayCases::noTime);
-    suite.quick("delay.level-and-time", DelayCases::both);
+    suite.slow("delay.time-that-is-none", DelayCases::noTime);
+    suite.slow("delay.level-and-time", DelayCases::both);
     suite.quick("delay.recall", DelayCases::recall);
-    suite.quick("delay.recall-of-nothing", DelayCases::recallOfNothing);
+    suite.slow("delay.recall-of-nothing", DelayCases::recallOfNothing);
     suite.slow("delay.recall-too-late", DelayCases::recallTooLate);
-    suite.quick("delay.place-in-the-queue", DelayCases::place);
+    suite.slow("delay.place-in-the-queue", DelayCases::place);
     suite.stock("delay.stock.levels-1-to-4", stage -> levels(stage, 1, 4));
   }
 

@@ -22,18 +22,18 @@ final class FilterCases {
     suite.quick("filter.types", stage -> table(stage, "a > 3", "a >= 5", "a < 5.5", "a = '5'", "a = 'five'", "a BETWEEN 4 AND 6",
         "a NOT BETWEEN 4 AND 6", "a = 5.0", "a > -1", "b > 1", "b = 5", "c = TRUE", "c = 'true'", "c <> FALSE", "d = 10",
         "d = 1e1", "a = b", "a > 99999999999"));
-    suite.quick("filter.texts", stage -> table(stage, "b = 'x'", "b <> 'x'", "b IN ('x', 'y')", "b NOT IN ('x')", "b IN ('nobody')",
+    suite.slow("filter.texts", stage -> table(stage, "b = 'x'", "b <> 'x'", "b IN ('x', 'y')", "b NOT IN ('x')", "b IN ('nobody')",
         "b CONTAINS 'x'", "b NOT CONTAINS 'x'", "b STARTSWITH 'x'", "b ENDSWITH 'y'", "b NOT STARTSWITH 'x'", "e = 'it''s'",
         "b = 'X'", "TAGS = 'T'", "TAGS IS NOT NULL AND a IS NOT NULL", "KEYS = 'key'", "b = ''"));
-    suite.quick("filter.logic", stage -> table(stage, "TRUE", "FALSE", "NOT FALSE", "a > 3 AND a < 6 OR b = 'y'",
+    suite.slow("filter.logic", stage -> table(stage, "TRUE", "FALSE", "NOT FALSE", "a > 3 AND a < 6 OR b = 'y'",
         "a > 3 AND (a < 6 OR b = 'y')", "(a = 5)", "a=5", "a>3and b='x'", "a > 3 -- comment",
         "a > 3 /* comment */ AND b = 'x'", "1 = 1", "1 > 2", "5 = a"));
     suite.quick("filter.refused", FilterCases::refused);
-    suite.quick("filter.push", FilterCases::push);
-    suite.quick("filter.lite-pull", FilterCases::lite);
-    suite.quick("filter.long-run-of-others", FilterCases::longRun);
-    suite.quick("filter.batch", FilterCases::batch);
-    suite.quick("filter.delayed", FilterCases::delayed);
+    suite.slow("filter.push", FilterCases::push);
+    suite.slow("filter.lite-pull", FilterCases::lite);
+    suite.slow("filter.long-run-of-others", FilterCases::longRun);
+    suite.slow("filter.batch", FilterCases::batch);
+    suite.slow("filter.delayed", FilterCases::delayed);
   }
 
   /** Messages with every mixture; the body says what each one has. */

@@ -14,15 +14,15 @@ final class LiteCases {
   private LiteCases() {}
 
   static void all(Suite suite) {
-    suite.quick("lite.subscribed", LiteCases::subscribed);
-    suite.quick("lite.assigned", LiteCases::assigned);
+    suite.slow("lite.subscribed", LiteCases::subscribed);
+    suite.slow("lite.assigned", LiteCases::assigned);
     suite.quick("lite.seeks", LiteCases::seeks);
-    suite.quick("lite.paused", LiteCases::paused);
+    suite.slow("lite.paused", LiteCases::paused);
     suite.quick("lite.commits", LiteCases::commits);
-    suite.quick("lite.by-tag", LiteCases::byTag);
+    suite.slow("lite.by-tag", LiteCases::byTag);
     suite.slow("lite.shared", LiteCases::shared);
-    suite.quick("lite.by-time", LiteCases::byTime);
-    suite.quick("lite.refused", LiteCases::refused);
+    suite.slow("lite.by-time", LiteCases::byTime);
+    suite.slow("lite.refused", LiteCases::refused);
   }
 
   private static List<MessageExt> poll(DefaultLitePullConsumer consumer, int count) throws Exception {

@@ -13,14 +13,14 @@ final class OffsetCases {
 
   static void all(Suite suite) {
     suite.quick("reset.offline-to-the-begin", stage -> offline(stage, 0));
-    suite.quick("reset.offline-to-the-end", stage -> offline(stage, -1));
-    suite.quick("reset.offline-to-a-time", OffsetCases::toTime);
-    suite.quick("reset.not-forced", OffsetCases::notForced);
+    suite.slow("reset.offline-to-the-end", stage -> offline(stage, -1));
+    suite.slow("reset.offline-to-a-time", OffsetCases::toTime);
+    suite.slow("reset.not-forced", OffsetCases::notForced);
     suite.slow("reset.online", OffsetCases::online);
-    suite.quick("reset.one-queue", OffsetCases::oneQueue);
+    suite.slow("reset.one-queue", OffsetCases::oneQueue);
     suite.quick("reset.clone", OffsetCases::cloned);
-    suite.quick("reset.group-deleted", OffsetCases::deleted);
-    suite.quick("reset.of-nobody", OffsetCases::nobody);
+    suite.slow("reset.group-deleted", OffsetCases::deleted);
+    suite.slow("reset.of-nobody", OffsetCases::nobody);
   }
 
   private static DefaultMQPushConsumer member(Stage stage, String group, String topic, Deliveries deliveries) throws Exception {

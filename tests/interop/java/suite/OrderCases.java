@@ -25,14 +25,14 @@ final class OrderCases {
   static void all(Suite suite) {
     suite.quick("order.one-member", OrderCases::oneMember);
     suite.quick("order.suspended-in-place", OrderCases::suspended);
-    suite.quick("order.exception", OrderCases::exception);
+    suite.slow("order.exception", OrderCases::exception);
     suite.quick("order.own-commits", OrderCases::ownCommits);
-    suite.quick("order.one-at-a-time", OrderCases::oneAtATime);
+    suite.slow("order.one-at-a-time", OrderCases::oneAtATime);
     suite.slow("order.while-members-come-and-go", OrderCases::rebalanced);
     suite.slow("order.by-key", OrderCases::byKey);
     suite.quick("order.locks", OrderCases::locks);
-    suite.quick("order.locks-of-two-groups", OrderCases::locksOfGroups);
-    suite.quick("order.lock-kept-by-its-holder", OrderCases::keptLock);
+    suite.slow("order.locks-of-two-groups", OrderCases::locksOfGroups);
+    suite.slow("order.lock-kept-by-its-holder", OrderCases::keptLock);
     suite.slow("order.lock-given-back-at-the-end", OrderCases::givenBack);
     suite.slow("order.lock-that-lapses", OrderCases::lapsing);
   }

@@ -13,15 +13,15 @@ final class PropertyCases {
   private PropertyCases() {}
 
   static void all(Suite suite) {
-    suite.quick("properties.longest", PropertyCases::longest);
+    suite.slow("properties.longest", PropertyCases::longest);
     suite.quick("properties.too-long", PropertyCases::tooLong);
     suite.quick("properties.separators", PropertyCases::separators);
     suite.quick("properties.odd-values", PropertyCases::oddValues);
-    suite.quick("properties.reserved-names", PropertyCases::reservedNames);
+    suite.slow("properties.reserved-names", PropertyCases::reservedNames);
     suite.quick("properties.forged", PropertyCases::forged);
     suite.quick("properties.tags-and-keys", PropertyCases::tagsAndKeys);
-    suite.quick("properties.many", PropertyCases::many);
-    suite.quick("properties.own-unique-key", PropertyCases::ownUniqueKey);
+    suite.slow("properties.many", PropertyCases::many);
+    suite.slow("properties.own-unique-key", PropertyCases::ownUniqueKey);
   }
 
   /** A message whose properties take so many bytes as the client sends them. */

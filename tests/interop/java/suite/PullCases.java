@@ -22,16 +22,16 @@ final class PullCases {
   static void all(Suite suite) {
     suite.quick("pull.statuses", PullCases::statuses);
     suite.quick("pull.counts", PullCases::counts);
-    suite.quick("pull.large-bodies", PullCases::largeBodies);
+    suite.slow("pull.large-bodies", PullCases::largeBodies);
     suite.quick("pull.tags", PullCases::tags);
-    suite.quick("pull.held-until-a-send", PullCases::held);
+    suite.slow("pull.held-until-a-send", PullCases::held);
     suite.quick("pull.held-for-a-tag", PullCases::heldForTag);
     suite.slow("pull.held-in-vain", PullCases::heldInVain);
     suite.quick("pull.unknown", PullCases::unknown);
     suite.quick("offsets.of-queues", PullCases::offsets);
     suite.quick("offsets.of-groups", PullCases::groupOffsets);
     suite.quick("offsets.by-time", PullCases::byTime);
-    suite.quick("offsets.by-time.boundaries", PullCases::boundaries);
+    suite.slow("offsets.by-time.boundaries", PullCases::boundaries);
     suite.quick("query.by-place", PullCases::byPlace);
   }
 

@@ -17,16 +17,16 @@ final class QueryCases {
 
   static void all(Suite suite) {
     suite.quick("query.by-key", QueryCases::byKey);
-    suite.quick("query.by-key.most", QueryCases::most);
-    suite.quick("query.by-key.within-times", QueryCases::withinTimes);
-    suite.quick("query.by-key.hash-collision", QueryCases::collision);
-    suite.quick("query.by-unique-key", QueryCases::byUniqueKey);
-    suite.quick("query.by-key.delayed", QueryCases::delayed);
+    suite.slow("query.by-key.most", QueryCases::most);
+    suite.slow("query.by-key.within-times", QueryCases::withinTimes);
+    suite.slow("query.by-key.hash-collision", QueryCases::collision);
+    suite.slow("query.by-unique-key", QueryCases::byUniqueKey);
+    suite.slow("query.by-key.delayed", QueryCases::delayed);
     suite.slow("query.what-became-of-it", QueryCases::track);
-    suite.quick("query.consumed-by-hand", QueryCases::directly);
-    suite.quick("query.topic-status", QueryCases::topicStatus);
+    suite.slow("query.consumed-by-hand", QueryCases::directly);
+    suite.slow("query.topic-status", QueryCases::topicStatus);
     suite.quick("query.progress", QueryCases::progress);
-    suite.quick("query.running-member", QueryCases::running);
+    suite.slow("query.running-member", QueryCases::running);
   }
 
   private static Message keyed(String topic, String keys, String body) {

@@ -19,27 +19,27 @@ final class RetryCases {
   private RetryCases() {}
 
   static void all(Suite suite) {
-    suite.quick("retry.max-0", stage -> failing(stage, 0));
+    suite.slow("retry.max-0", stage -> failing(stage, 0));
     suite.quick("retry.max-1", stage -> failing(stage, 1));
     suite.slow("retry.max-2", stage -> failing(stage, 2));
     suite.slow("retry.max-5", stage -> failing(stage, 5));
     suite.slow("retry.default-of-16", stage -> failing(stage, -1));
     suite.quick("retry.own-level", RetryCases::ownLevel);
-    suite.quick("retry.at-once-to-the-dead", RetryCases::atOnce);
-    suite.quick("retry.exception", stage -> odd(stage, true));
-    suite.quick("retry.null", stage -> odd(stage, false));
-    suite.quick("retry.then-taken", RetryCases::thenTaken);
-    suite.quick("retry.what-it-looks-like", RetryCases::looks);
+    suite.slow("retry.at-once-to-the-dead", RetryCases::atOnce);
+    suite.slow("retry.exception", stage -> odd(stage, true));
+    suite.slow("retry.null", stage -> odd(stage, false));
+    suite.slow("retry.then-taken", RetryCases::thenTaken);
+    suite.slow("retry.what-it-looks-like", RetryCases::looks);
     suite.quick("retry.dead-letter", RetryCases::deadLetter);
-    suite.quick("retry.dead-letter-consumed", RetryCases::deadLetterConsumed);
-    suite.quick("retry.part-of-a-batch", RetryCases::partOfBatch);
+    suite.slow("retry.dead-letter-consumed", RetryCases::deadLetterConsumed);
+    suite.slow("retry.part-of-a-batch", RetryCases::partOfBatch);
     suite.quick("retry.others-go-on", RetryCases::othersGoOn);
     suite.quick("retry.not-when-broadcast", RetryCases::broadcast);
-    suite.quick("retry.group-without-retry-queues", RetryCases::noRetryQueues);
+    suite.slow("retry.group-without-retry-queues", RetryCases::noRetryQueues);
     suite.slow("retry.max-of-the-group", RetryCases::groupMax);
-    suite.quick("retry.sent-back-by-hand", RetryCases::byHand);
+    suite.slow("retry.sent-back-by-hand", RetryCases::byHand);
     suite.slow("retry.orderly-max", RetryCases::orderlyMax);
-    suite.quick("retry.in-a-group-with-tags", RetryCases::withTags);
+    suite.slow("retry.in-a-group-with-tags", RetryCases::withTags);
     suite.stock("retry.stock.spacing", stage -> failing(stage, 2));
   }
 

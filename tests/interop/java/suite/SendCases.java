@@ -28,24 +28,24 @@ final class SendCases {
 
   static void all(Suite suite) {
     suite.quick("send.sync", SendCases::sync);
-    suite.quick("send.async", SendCases::async);
-    suite.quick("send.one-way", SendCases::oneWay);
+    suite.slow("send.async", SendCases::async);
+    suite.slow("send.one-way", SendCases::oneWay);
     suite.quick("send.selector", SendCases::selector);
-    suite.quick("send.no-wait-for-the-store", SendCases::noWait);
+    suite.slow("send.no-wait-for-the-store", SendCases::noWait);
     suite.quick("send.batch", SendCases::batch);
     suite.quick("send.batch.limits", SendCases::batchLimits);
     suite.quick("send.batch.too-large", SendCases::batchTooLarge);
-    suite.quick("send.batch.of-2000", SendCases::batchOfMany);
+    suite.slow("send.batch.of-2000", SendCases::batchOfMany);
     suite.quick("send.too-large", SendCases::tooLarge);
-    suite.quick("send.empty", SendCases::empty);
+    suite.slow("send.empty", SendCases::empty);
     suite.quick("send.compressed", SendCases::compressed);
     suite.quick("send.topic.made-by-a-send", SendCases::autoCreated);
     suite.quick("send.topic.names", SendCases::names);
-    suite.quick("send.topic.system", SendCases::systemTopics);
-    suite.quick("send.topic.read-only", SendCases::readOnly);
-    suite.quick("send.topic.write-only", SendCases::writeOnly);
+    suite.slow("send.topic.system", SendCases::systemTopics);
+    suite.slow("send.topic.read-only", SendCases::readOnly);
+    suite.slow("send.topic.write-only", SendCases::writeOnly);
     suite.quick("send.topic.fewer-read-queues", SendCases::fewerReadQueues);
-    suite.quick("send.queue-that-is-not-there", SendCases::noSuchQueue);
+    suite.slow("send.queue-that-is-not-there", SendCases::noSuchQueue);
     suite.quick("send.request-and-reply", SendCases::requestAndReply);
     suite.slow("send.request-without-reply", SendCases::requestWithoutReply);
   }

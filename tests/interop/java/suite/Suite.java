@@ -10,9 +10,8 @@ import java.util.concurrent.TimeUnit;
  * The behaviour suite: runs its cases against a RocketMQ node by the stock client and prints for each one a line, its
  * name and its verdict: statements of what was seen, behind tabs, in words that do not depend on how fast the machine is.
  *
- * <p>Suite NAMESRV [--settings short|stock] [--quick] [--only PREFIX] [--threads N] [--restarts]: cases of one set of
- * the broker's settings; only the quick ones; only those with names like that; with --restarts those that ask (see
- * {@link Stage#restart}) for the node's end and new start.
+ * <p>Suite NAMESRV [--settings short|stock] [--quick] [--only PREFIX] [--threads N]: cases of one set of the
+ * broker's settings; only the quick ones; only those with names that begin like that.
  */
 public final class Suite {
   /** What a case does. */
@@ -21,28 +20,23 @@ public final class Suite {
   }
 
   /** A case: which settings of the broker it is for, and whether it takes so little that every test run has it. */
-  record Case(String name, String settings, boolean quick, boolean restarts, Body body) {}
+  record Case(String name, String settings, boolean quick, Body body) {}
 
   private final List<Case> cases = new ArrayList<>();
 
   /** A case that takes little. */
   void quick(String name, Body body) {
-    cases.add(new Case(name, "short", true, false, body));
+    cases.add(new Case(name, "short", true, body));
   }
 
   /** A case that takes longer. */
   void slow(String name, Body body) {
-    cases.add(new Case(name, "short", false, false, body));
+    cases.add(new Case(name, "short", false, body));
   }
 
   /** A case for a broker with its own timings. */
   void stock(String name, Body body) {
-    cases.add(new Case(name, "stock", false, false, body));
-  }
-
-  /** A case that has the node stopped or killed; nothing runs beside it. */
-  void restarting(String name, Body body) {
-    cases.add(new Case(name, "short", false, true, body));
+    cases.add(new Case(name, "stock", false, body));
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -50,14 +44,12 @@ public final class Suite {
     String only = "";
     int threads = 12;
     boolean quick = false;
-    boolean restarts = false;
     for (int at = 1; at < arguments.length; at++) {
       switch (arguments[at]) {
         case "--settings": settings = arguments[++at]; break;
         case "--only": only = arguments[++at]; break;
         case "--threads": threads = Integer.parseInt(arguments[++at]); break;
         case "--quick": quick = true; break;
-        case "--restarts": restarts = true; break;
         default: throw new IllegalArgumentException("no such argument: " + arguments[at]);
       }
     }
@@ -77,18 +69,18 @@ public final class Suite {
     SendCases.all(suite);
     PropertyCases.all(suite);
     PullCases.all(suite);
-    suite.run(arguments[0], settings, only, quick, restarts, threads);
+    PopCases.all(suite);
+    suite.run(arguments[0], settings, only, quick, threads);
     // Clients leave threads behind.
     System.exit(0);
   }
 
-  private void run(String namesrv, String settings, String only, boolean quick, boolean restarts, int threads)
+  private void run(String namesrv, String settings, String only, boolean quick, int threads)
       throws Exception {
     Clients clients = new Clients(namesrv);
-    ExecutorService runners = Executors.newFixedThreadPool(restarts ? 1 : threads);
+    ExecutorService runners = Executors.newFixedThreadPool(threads);
     for (Case one : cases) {
-      if (one.settings.equals(settings) && one.name.startsWith(only) && (one.quick || !quick)
-          && one.restarts == restarts) {
+      if (one.settings.equals(settings) && one.name.startsWith(only) && (one.quick || !quick)) {
         runners.execute(() -> run(one, clients));
       }
     }

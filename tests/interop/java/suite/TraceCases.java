@@ -23,9 +23,9 @@ final class TraceCases {
 
   static void all(Suite suite) {
     suite.quick("trace.send", TraceCases::send);
-    suite.quick("trace.consume", TraceCases::consume);
-    suite.quick("trace.own-topic", TraceCases::ownTopic);
-    suite.quick("trace.found-by-id", TraceCases::foundById);
+    suite.slow("trace.consume", TraceCases::consume);
+    suite.slow("trace.own-topic", TraceCases::ownTopic);
+    suite.slow("trace.found-by-id", TraceCases::foundById);
   }
 
   private static DefaultMQProducer traced(Stage stage, String group, String traceTopic) throws Exception {

@@ -22,22 +22,22 @@ final class TransactionCases {
     suite.quick("transaction.commit", TransactionCases::commit);
     suite.quick("transaction.rollback", TransactionCases::rollback);
     suite.quick("transaction.unknown-then-commit", stage -> unknown(stage, LocalTransactionState.COMMIT_MESSAGE));
-    suite.quick("transaction.unknown-then-rollback", stage -> unknown(stage, LocalTransactionState.ROLLBACK_MESSAGE));
+    suite.slow("transaction.unknown-then-rollback", stage -> unknown(stage, LocalTransactionState.ROLLBACK_MESSAGE));
     suite.slow("transaction.unknown-thrice", TransactionCases::unknownThrice);
     suite.slow("transaction.never-known", TransactionCases::neverKnown);
-    suite.quick("transaction.local-part-throws", TransactionCases::throwing);
-    suite.quick("transaction.local-part-is-null", TransactionCases::nothing);
+    suite.slow("transaction.local-part-throws", TransactionCases::throwing);
+    suite.slow("transaction.local-part-is-null", TransactionCases::nothing);
     suite.slow("transaction.check-throws", TransactionCases::checkThrows);
     suite.slow("transaction.immunity", TransactionCases::immunity);
     suite.quick("transaction.hidden-until-the-commit", TransactionCases::hidden);
     suite.quick("transaction.no-gaps", TransactionCases::noGaps);
     suite.quick("transaction.what-it-looks-like", TransactionCases::looks);
-    suite.quick("transaction.consumed-by-tag", TransactionCases::byTag);
-    suite.quick("transaction.with-a-delay", TransactionCases::delayed);
-    suite.quick("transaction.to-a-new-topic", TransactionCases::newTopic);
+    suite.slow("transaction.consumed-by-tag", TransactionCases::byTag);
+    suite.slow("transaction.with-a-delay", TransactionCases::delayed);
+    suite.slow("transaction.to-a-new-topic", TransactionCases::newTopic);
     suite.slow("transaction.sender-dead-another-lives", TransactionCases::senderDead);
     suite.slow("transaction.all-dead-then-one-starts", TransactionCases::allDead);
-    suite.quick("transaction.end-of-nothing", TransactionCases::endOfNothing);
+    suite.slow("transaction.end-of-nothing", TransactionCases::endOfNothing);
   }
 
   /** A producer whose answers a case decides, by the messages' bodies. */

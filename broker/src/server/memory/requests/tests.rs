@@ -10,6 +10,11 @@ fn memory() -> RequestMemory {
     RequestMemory::new(64 * KIB as u64)
 }
 
+fn exactly(bytes: usize) -> Wish {
+    let bytes = bytes as u64;
+    Wish { least: bytes, enough: bytes, most: bytes }
+}
+
 fn grown(memory: &RequestMemory, bytes: usize) -> Room {
     let mut room = memory.begin();
     assert!(grows(&mut room, bytes), "there is room for {bytes}");
@@ -18,14 +23,13 @@ fn grown(memory: &RequestMemory, bytes: usize) -> Room {
 
 /// Whether it grows at once.
 fn grows(room: &mut Room, bytes: usize) -> bool {
-    pin!(room.grow_to(bytes, bytes)).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    pin!(room.grow_to(exactly(bytes))).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
 #[tokio::test]
 async fn room_is_taken_for_what_came_and_given_back() {
     let memory = memory();
-    let mut first = grown(&memory, 40 * KIB);
-    first.shrink_to(10 * KIB);
+    let mut first = grown(&memory, 10 * KIB);
     let second = grown(&memory, 50 * KIB);
     assert_eq!(memory.used(), 60 * KIB as u64);
     first.finish();
@@ -43,7 +47,7 @@ async fn those_that_began_earlier_go_first() {
     at_work.finish();
     let wait = |room: &mut Room, bytes| !grows(room, bytes);
     {
-        let mut waits = pin!(old.grow_to(20 * KIB, 20 * KIB));
+        let mut waits = pin!(old.grow_to(exactly(20 * KIB)));
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(waits.as_mut().poll(&mut context), Poll::Pending);
         assert!(memory.is_short());
@@ -52,7 +56,7 @@ async fn those_that_began_earlier_go_first() {
     assert!(!memory.is_short(), "nobody waits any more");
     assert!(grows(&mut young, KIB), "who does not wait keeps nobody waiting");
     let waits = tokio::spawn(async move {
-        old.grow_to(20 * KIB, 20 * KIB).await;
+        old.grow_to(exactly(20 * KIB)).await;
         old
     });
     tokio::task::yield_now().await;
@@ -61,14 +65,21 @@ async fn those_that_began_earlier_go_first() {
 }
 
 #[tokio::test]
-async fn less_than_is_wanted_is_taken_when_that_is_all() {
+async fn less_than_is_wanted_is_taken_when_that_is_all_or_much_is_in_use() {
     let memory = memory();
-    let first = grown(&memory, 40 * KIB);
+    let kib = |kib: u64| kib * KIB as u64;
+    let wish =
+        |least, enough, most| Wish { least: kib(least), enough: kib(enough), most: kib(most) };
+    let mut first = memory.begin();
+    assert_eq!(first.grow_to(wish(1, 2, 30)).await, 30 * KIB, "there is plenty");
     let mut second = memory.begin();
-    assert_eq!(second.grow_to(10 * KIB, 100 * KIB).await, 24 * KIB);
-    assert!(!grows(&mut second, 34 * KIB));
+    assert_eq!(second.grow_to(wish(1, 2, 30)).await, 2 * KIB, "there is not");
+    assert_eq!(second.grow_to(wish(2, 30, 30)).await, 2 * KIB, "it has what it needs");
+    assert_eq!(second.grow_to(wish(10, 60, 60)).await, 34 * KIB, "that is all");
+    assert!(!grows(&mut second, 35 * KIB));
     drop(first);
-    assert_eq!(second.grow_to(10 * KIB, 100 * KIB).await, 100 * KIB, "it is the only one");
+    assert_eq!(second.grow_to(wish(35, 90, 90)).await, 64 * KIB);
+    assert_eq!(second.grow_to(wish(65, 90, 90)).await, 90 * KIB, "it is the only one");
 }
 
 /// However many began, and whatever they announced, all of them get to their end.
@@ -81,7 +92,7 @@ async fn frames_that_fill_the_room_are_finished_one_after_the_other() {
     for mut room in halves.into_iter().rev() {
         let told = told.clone();
         tokio::spawn(async move {
-            room.grow_to(100 * KIB, 100 * KIB).await;
+            room.grow_to(exactly(100 * KIB)).await;
             room.finish();
             told.send(room).expect("somebody reads");
         });
@@ -104,7 +115,7 @@ async fn a_frame_that_is_given_up_lets_the_next_one_go_on() {
     assert!(grows(&mut stalled, 64 * KIB));
     let mut next = memory.begin();
     assert!(!grows(&mut next, 10 * KIB), "the room is taken, and another is the oldest");
-    let waits = tokio::spawn(async move { next.grow_to(10 * KIB, 10 * KIB).await });
+    let waits = tokio::spawn(async move { next.grow_to(exactly(10 * KIB)).await });
     tokio::task::yield_now().await;
     drop(stalled);
     waits.await.expect("room");
