@@ -3,6 +3,7 @@
 //! RocketMQ's sends, pulls, positions and heartbeats end in the same partitions, the same metadata
 //! and the same coordinators as Kafka's.
 
+mod append;
 mod batches;
 mod config;
 mod earliest;
@@ -17,19 +18,15 @@ mod timers;
 mod topics;
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::mem;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
     Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, Member, NewHalf, NewRecords,
     NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
-    RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
+    RuntimeCounters, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -37,7 +34,6 @@ use duolog_coordinator::group::event::{ChannelId, ConsumerLeave, Event, MemberNo
 use duolog_coordinator::group::response::Response;
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::{GatePoint, GateSubject};
-use duolog_log_core::replication::partition::Acks;
 
 use self::batches::BatchCache;
 use self::config::Configured;
@@ -47,11 +43,9 @@ use self::half::CheckBack;
 use self::pop::InflightNews;
 pub use self::rates::Rates;
 use crate::clock;
-use crate::config::FlushDiskType;
 use crate::instruments;
 use crate::limits::DECODED_CACHE_BYTES;
 use crate::node::Node;
-use crate::partitions::append::{AppendError, Flush, Payload};
 use crate::partitions::{Partition, Registration};
 
 /// The node as the bridge sees it.
@@ -99,26 +93,6 @@ impl BridgeBackend {
                 BackendError::UnknownPartition { topic: name, partition: index }
             }
         })
-    }
-
-    /// How soon a RocketMQ-written record has to be on disk, and whether the answer waits for it.
-    fn flush(&self, durability: Durability) -> Flush {
-        let config = &self.node.config.rocketmq;
-        match (config.flush_disk_type, durability) {
-            (FlushDiskType::Sync, Durability::Configured) => Flush::Now,
-            _ => Flush::Within(config.flush_interval_ms),
-        }
-    }
-
-    /// Waits for the disk for as long as `syncFlushTimeout` says.
-    async fn wait_synced(&self, partition: &Arc<Partition>, end: i64) -> Result<Stored> {
-        let config = &self.node.config.rocketmq;
-        let timeout = Duration::from_millis(config.sync_flush_timeout_ms.max(0).unsigned_abs());
-        match tokio::time::timeout(timeout, partition.synced_to(end)).await {
-            Ok(Ok(())) => Ok(Stored::Ok),
-            Ok(Err(error)) => Err(error::of(partition, &error)),
-            Err(_) => Ok(Stored::FlushDiskTimeout),
-        }
     }
 
     fn view(partition: &Partition) -> PartitionView {
@@ -233,26 +207,7 @@ impl Backend for BridgeBackend {
         records: NewRecords,
         durability: Durability,
     ) -> Result<Appended> {
-        let partition = self.find(topic, partition)?;
-        let flush = self.flush(durability);
-        let bytes = records.as_slice().iter().map(|record| record.payload.len()).sum();
-        // Placed in the first poll: nothing is awaited before this.
-        let placed = partition
-            .try_append(Payload::Records(records), bytes, Acks::Leader, flush)
-            .map_err(|error| error::of(&partition, &error))?;
-        begin_the_others().await;
-        let answer = placed.begin().await.unwrap_or(Err(AppendError::Stopping));
-        let appended = answer.map_err(|error| error::of(&partition, &error))?;
-        let stored = match flush {
-            Flush::Now => self.wait_synced(&partition, appended.last_offset + 1).await?,
-            Flush::Within(_) | Flush::Topic => Stored::Ok,
-        };
-        Ok(Appended {
-            base_offset: appended.base_offset,
-            append_time_ms: appended.append_time_ms,
-            partition_number: partition.number,
-            stored,
-        })
+        self.append_now(topic, partition, records, durability).await
     }
 
     async fn append_timed(
@@ -262,19 +217,7 @@ impl Backend for BridgeBackend {
         timed: TimedRecord,
         durability: Durability,
     ) -> Result<Appended> {
-        self.find(topic, partition)?;
-        let stored = timers::store(&self.node, topic, partition, timed).await?;
-        let append_time_ms = clock::now_ms();
-        let outcome = match self.flush(durability) {
-            Flush::Now => self.wait_synced(&stored.partition, stored.offset + 1).await?,
-            Flush::Within(_) | Flush::Topic => Stored::Ok,
-        };
-        Ok(Appended {
-            base_offset: stored.offset,
-            append_time_ms,
-            partition_number: stored.partition.number,
-            stored: outcome,
-        })
+        self.append_later(topic, partition, timed, durability).await
     }
 
     async fn recall_timed(&self, topic: &Topic, recall: Recall<'_>) -> Result<bool> {
@@ -526,20 +469,6 @@ impl Backend for BridgeBackend {
         let put = self.node.controller.put_kv(namespace, key, value).await;
         put.map_err(|error| error::of_controller(key, &error))
     }
-}
-
-/// Pending once. What the connection has read behind this request gets its place in the meantime
-/// and is written with it.
-async fn begin_the_others() {
-    let mut begun = false;
-    poll_fn(|context| {
-        if mem::replace(&mut begun, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 impl BridgeBackend {

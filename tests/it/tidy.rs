@@ -46,6 +46,32 @@ fn files_stay_small_and_closed() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// A module that nobody names is not compiled, and its tests do not run.
+#[test]
+fn every_module_is_named_by_the_one_above() {
+    let mut files = Vec::new();
+    rust_files(&workspace(), &mut files);
+    let roots = ["lib", "main", "mod", "build"];
+    let mut lost = Vec::new();
+    for file in files {
+        let (name, folder) = (file.file_stem().expect("a name"), file.parent().expect("a folder"));
+        let is_root = roots.iter().any(|root| name == *root);
+        if is_root || folder.ends_with("examples") || folder.ends_with("benches") {
+            continue;
+        }
+        let beside = roots.map(|root| folder.join(root).with_extension("rs"));
+        let above = beside.into_iter().chain([folder.with_extension("rs")]);
+        let words = format!("mod {};", name.to_string_lossy());
+        let is_named = above
+            .filter_map(|module| fs::read_to_string(module).ok())
+            .any(|text| text.lines().any(|line| line.trim_end().ends_with(&words)));
+        if !is_named {
+            lost.push(file.display().to_string());
+        }
+    }
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+}
+
 /// The numbers of cases in a line, as "case B75" or "fn b75_".
 fn cases(line: &str) -> Vec<u32> {
     let number = |word: &str, mark| word.strip_prefix(mark).and_then(|digits| digits.parse().ok());

@@ -83,9 +83,10 @@ impl Watch {
 fn is_failure(error: &DiskError) -> bool {
     match error.kind {
         // Of what was not written, only that file is in doubt.
-        DiskErrorKind::SyncFailed => {
-            !matches!(error.source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-        }
+        DiskErrorKind::SyncFailed => !matches!(
+            error.source.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+        ),
         DiskErrorKind::Io => !matches!(
             error.source.kind(),
             ErrorKind::OutOfMemory

@@ -161,7 +161,7 @@ pub struct DiskError {
 pub enum DiskErrorKind {
     /// No such file or folder.
     NotFound,
-    /// The disk, or this user's share of it, is full: worth trying again later.
+    /// The disk, this user's share of it or the file by its limit is full: worth trying again later.
     Full,
     /// No descriptor is free, in the process or the system: the call did nothing and is worth trying
     /// again later.
@@ -181,7 +181,9 @@ impl DiskError {
     pub fn new(operation: &'static str, path: &Path, source: io::Error) -> Self {
         let kind = match source.kind() {
             io::ErrorKind::NotFound => DiskErrorKind::NotFound,
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DiskErrorKind::Full,
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => DiskErrorKind::Full,
             _ if is_out_of_files(&source) => DiskErrorKind::OutOfFiles,
             _ => DiskErrorKind::Io,
         };
