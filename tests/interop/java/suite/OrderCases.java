@@ -104,7 +104,8 @@ final class OrderCases {
     stage.say(deliveries.bodies());
     Stage.until("the position", () -> {
       consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset();
-      return stage.clients.admin.examineConsumeStats(group).getOffsetTable().get(stage.queue(topic, 0)).getConsumerOffset() == 3;
+      var position = stage.clients.admin.examineConsumeStats(group).getOffsetTable().get(stage.queue(topic, 0));
+      return position != null && position.getConsumerOffset() == 3;
     });
     stage.say("position 3: the last one is not committed");
   }

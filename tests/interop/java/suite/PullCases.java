@@ -198,9 +198,14 @@ final class PullCases {
     DefaultMQPullConsumer puller = stage.puller(group);
     stage.say("none yet: " + puller.fetchConsumeOffset(queue, true));
     stage.send(topic, "m0", "m1", "m2");
-    puller.getDefaultMQPullConsumerImpl().getOffsetStore().updateConsumeOffsetToBroker(queue, 2, false);
-    Stage.until("a position", () -> puller.fetchConsumeOffset(queue, true) == 2);
+    // Its group is known when its first heartbeat has come.
+    Stage.until("a position", () -> {
+      puller.getDefaultMQPullConsumerImpl().getOffsetStore().updateConsumeOffsetToBroker(queue, 2, false);
+      return puller.fetchConsumeOffset(queue, true) == 2;
+    });
     stage.say("then 2");
+    // A real name server hears of the topic of its retries with the next registration.
+    Stage.until("the group's route", () -> stage.clients.admin.examineConsumeStats(group) != null);
     var stats = stage.clients.admin.examineConsumeStats(group);
     stage.say("lag " + stats.computeTotalDiff() + ", queues " + stats.getOffsetTable().size());
     stage.sayRefusal("stats of nobody", () -> stage.clients.admin.examineConsumeStats(stage.group()));

@@ -263,10 +263,10 @@ final class SendCases {
     }
   }
 
+  /** Not rmq_sys_wheel_timer: the timer of a real broker that was sent to goes over what it cannot read for ever. */
   private static void systemTopics(Stage stage) throws Exception {
     for (String name : List.of("TBW102", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
-        "rmq_sys_wheel_timer")) {
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT")) {
       stage.sayRefusal(name, () -> stage.send(Stage.message(name, "b")));
     }
   }
