@@ -18,13 +18,20 @@ const FORBIDDEN: [&str; 4] =
     ["brokerConfigPath", "configBlackList", "configStorePath", "kvConfigPath"];
 
 /// The settings that are the name server's. Source: NamesrvConfig.
-const NAME_SERVERS: [&str; 6] = [
+const NAME_SERVERS: [&str; 13] = [
+    "clientRequestThreadPoolNums",
     "clusterTest",
+    "defaultThreadPoolNums",
+    "deleteTopicWithBrokerRegistration",
     "enableAllTopicList",
     "enableControllerInNamesrv",
+    "enableTopicList",
     "notifyMinBrokerIdChanged",
     "orderMessageEnable",
+    "productEnvName",
     "returnOrderTopicConfigToBroker",
+    "scanNotActiveBrokerInterval",
+    "supportActingMaster",
 ];
 
 /// The name server's port is another setting here.
@@ -32,7 +39,8 @@ const NAME_SERVERS_PORT: &str = "namesrvListenPort";
 const PORT: &str = "listenPort";
 
 pub(crate) fn of_broker<B: Backend>(call: &Call<B>) -> Outcome {
-    let settings = call.backend().settings();
+    let mut settings = call.backend().settings();
+    settings.retain(|name, _| !NAME_SERVERS.contains(&&**name) && name != NAME_SERVERS_PORT);
     let now_ms = call.backend().now_ms();
     let version = format!("{{\"counter\":0,\"stateVersion\":0,\"timestamp\":{now_ms}}}");
     Ok(call.reply.ok().with_field("version", version).with_body(text(&settings)))

@@ -58,7 +58,7 @@ impl Masks {
             self.names.iter().fold(out.to_owned(), |out, (value, name)| out.replace(value, name));
         let mut lines = Vec::new();
         for line in named.lines().filter(|line| !self.frames.is_match(line)) {
-            let mut line = line.to_owned();
+            let mut line = line.trim_end().to_owned();
             for (expression, put) in &self.masks {
                 line = expression.replace_all(&line, *put).into_owned();
             }
