@@ -3,6 +3,7 @@
 mod administration;
 mod delays;
 mod filter;
+mod large_batches;
 mod stable;
 mod topics;
 mod views;
