@@ -16,10 +16,10 @@ use crate::matrix::record::unhex;
 use crate::program::Program;
 use crate::seed::Seeded;
 use crate::stock::{self, Client, Driver};
-use crate::topics::create_kafka_topic;
+use crate::topics::{create_kafka_topic, set_pop};
 use crate::wait;
 
-const KINDS: [&str; 4] = ["plain", "delayed", "transactional", "ordered"];
+const KINDS: [&str; 5] = ["plain", "delayed", "transactional", "ordered", "popped"];
 const QUEUES: i32 = 4;
 /// Acknowledged of all kinds between two kills.
 const BETWEEN: std::ops::Range<usize> = 20..300;
@@ -44,6 +44,7 @@ pub fn survive(seed: u64, kills: usize) -> anyhow::Result<String> {
     for kind in KINDS {
         create_kafka_topic(&node.kafka(), kind, QUEUES)?;
     }
+    set_pop(&node.broker(), "popped", "mixed-popped")?;
     let mut load = stock::program(Client::Rocketmq550.name(), "MixedLoad");
     load.arg(node.namesrv());
     let mut load = Program::start(load)?;

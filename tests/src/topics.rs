@@ -10,6 +10,7 @@ use kafka_protocol::messages::{
     BrokerId, CreateTopicsRequest, ListOffsetsRequest, MetadataRequest, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
+use serde_json::json;
 
 use crate::raw_client::Connection;
 use crate::wait;
@@ -20,6 +21,7 @@ pub const UNCOMMITTED: i8 = 0;
 pub const COMMITTED: i8 = 1;
 const UPDATE_AND_CREATE_TOPIC: i32 = 17;
 const ROUTE_INFO_BY_TOPIC: i32 = 105;
+const SET_MESSAGE_REQUEST_MODE: i32 = 401;
 /// Readable and writable.
 const PERM: &str = "6";
 
@@ -114,4 +116,16 @@ pub fn create_rocketmq_topic(
         ensure!(route.code()? == 0, "{name}: {} {}", route.code()?, route.remark());
         Ok(())
     })
+}
+
+/// Has a group's members pop from a topic.
+pub fn set_pop(broker: &str, topic: &str, group: &str) -> anyhow::Result<()> {
+    let mode = json!({
+        "topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 8
+    });
+    let body = mode.to_string();
+    let mut connection = Connection::open(broker, LIMIT)?;
+    let answer = connection.remoting(SET_MESSAGE_REQUEST_MODE, &[], body.as_bytes())?;
+    ensure!(answer.code()? == 0, "{group}: {} {}", answer.code()?, answer.remark());
+    Ok(())
 }

@@ -19,8 +19,8 @@ import org.apache.rocketmq.common.message.MessageExt;
 
 /**
  * Every kind of message at once: MixedLoad NAMESRV. Sends plain, delayed, transactional and ordered
- * messages to the topics of these names, each once (a failed send is not repeated), and consumes
- * them. Tells as JSON lines what was acknowledged and what was consumed. A line on standard input
+ * messages, and such as are popped, to the topics of these names, each once (a failed send is not
+ * repeated), and consumes them. Tells as JSON lines what was acknowledged and what was consumed. A line on standard input
  * ends the sending, its end all.
  */
 final class MixedLoad implements TransactionListener {
@@ -30,6 +30,7 @@ final class MixedLoad implements TransactionListener {
   private static final int SOON_MS = 500;
   private static final int API_LIMIT_MS = 60_000; // a start fails when nobody answers in time
   private static final int PAUSE_MS = 20;
+  private static final int POP_INVISIBLE_MS = 5_000; // the least that the client takes
 
   private final String namesrv;
   private final Set<String> executed = ConcurrentHashMap.newKeySet();
@@ -47,11 +48,13 @@ final class MixedLoad implements TransactionListener {
       load.consumer(topic).start();
     }
     load.ordered().start();
+    load.popping().start();
     DefaultMQProducer producer = load.prepared(new DefaultMQProducer("mixed"));
     TransactionMQProducer transactions = new TransactionMQProducer("mixed-transactions");
     transactions.setTransactionListener(load);
     load.prepared(transactions);
     load.spawn("plain", (message, number) -> producer.send(message));
+    load.spawn("popped", (message, number) -> producer.send(message));
     load.spawn("delayed", (message, number) -> {
       message.setDelayTimeMs(DELAY_MS);
       return producer.send(message);
@@ -169,6 +172,14 @@ final class MixedLoad implements TransactionListener {
       return again ? ConsumeConcurrentlyStatus.RECONSUME_LATER
           : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
     });
+    return consumer;
+  }
+
+  /** The node spreads its queues; what it has in hand when that is killed comes again after its time. */
+  private DefaultMQPushConsumer popping() throws Exception {
+    DefaultMQPushConsumer consumer = consumer("popped");
+    consumer.setClientRebalance(false);
+    consumer.setPopInvisibleTime(POP_INVISIBLE_MS);
     return consumer;
   }
 
