@@ -187,7 +187,7 @@ func (d *decider) ExecuteLocalTransaction(message *primitive.Message) primitive.
 	case "rollback":
 		return primitive.RollbackMessageState
 	}
-	return primitive.UnknowState
+	return primitive.UnkonwnState
 }
 
 func (d *decider) CheckLocalTransaction(message *primitive.MessageExt) primitive.LocalTransactionState {
