@@ -27,9 +27,7 @@ fn body(answer: &RemotingCommand) -> String {
 async fn settings_are_told_as_properties() {
     let (_, broker, name_server) = stage();
     let answer = broker.call(26, &[], &[]).await;
-    let expected =
-        "listenPort=10911\nmaxMessageSize=1\nnamesrvListenPort=9876\norderMessageEnable=false\n";
-    assert_eq!(body(&answer), expected);
+    assert_eq!(body(&answer), "listenPort=10911\nmaxMessageSize=1\n");
     assert!(answer.ext_fields.get("version").is_some_and(|text| text.contains("timestamp")));
     let answer = name_server.call(319, &[], &[]).await;
     assert_eq!(body(&answer), "listenPort=9876\norderMessageEnable=false\n");
