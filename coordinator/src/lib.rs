@@ -25,3 +25,6 @@ pub mod timer;
 pub mod inflight;
 
 pub mod txn;
+
+#[cfg(test)]
+mod testing;

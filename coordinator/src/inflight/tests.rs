@@ -13,72 +13,24 @@ use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
 use crate::limits::{SHARD_WINDOWS_MAX, WINDOW_FLIGHTS_MAX};
 use crate::record::share::{DeliveryState, Lease, SharePartition, ShareRecord, StateBatch};
-use crate::runtime::{Effect, Runtime};
-use crate::shard::{RecordBytes, RequestId};
-use crate::time::Now;
+use crate::runtime::Runtime;
+use crate::testing::{BEGIN, Driven, load};
 
 type Answer = Result<Response, InflightError>;
 
-/// The runtime, performed: appends succeed and are committed at once, unless told otherwise.
-struct Bench {
-    runtime: Runtime<InflightShard>,
-    now: Now,
-    log: Vec<RecordBytes>,
-    notices: Vec<Notice>,
-    failure: Option<AppendError>,
-    answers: BTreeMap<u64, Answer>,
-    next_request: u64,
-    /// Where batches begin.
-    bases: BTreeSet<usize>,
-}
+type Bench = Driven<InflightShard>;
 
 impl Bench {
     fn new() -> Self {
-        Self::on(Vec::new(), Now { wall_ms: 1_000_000, tick_ms: 0 })
-    }
-
-    fn on(log: Vec<RecordBytes>, now: Now) -> Self {
-        let runtime = load(&log, now);
-        let (notices, answers) = (Vec::new(), BTreeMap::new());
-        let bases = BTreeSet::from([log.len()]);
-        let mut bench =
-            Self { runtime, now, log, notices, failure: None, answers, next_request: 0, bases };
-        bench.perform();
-        bench
+        Self::loaded(InflightShard::new(), Vec::new(), BEGIN, ())
     }
 
     fn restarted(self) -> Self {
-        Self::on(self.log, self.now)
-    }
-
-    fn perform(&mut self) {
-        while let Some(effect) = self.runtime.poll_effect() {
-            match effect {
-                Effect::Append { id, records, .. } => match self.failure.take() {
-                    Some(error) => self.runtime.append_failed(id, error, self.now),
-                    None => {
-                        let base = Offset(self.log.len() as i64);
-                        self.log.extend(records);
-                        self.bases.insert(self.log.len());
-                        self.runtime.appended(id, base, self.now);
-                        self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
-                    }
-                },
-                Effect::Reply { request, answer } => {
-                    assert!(self.answers.insert(request.0, answer).is_none());
-                }
-                Effect::Notice(notice) => self.notices.push(notice),
-            }
-        }
+        Self::loaded(InflightShard::new(), self.log, self.now, ())
     }
 
     fn ask_of(&mut self, share: &SharePartition, ask: Ask) -> Answer {
-        let request = self.next_request;
-        self.next_request += 1;
-        let event = Event::Of { key: Key::Window(share.clone()), ask };
-        self.runtime.submit(RequestId(request), event, self.now);
-        self.perform();
-        self.answers.remove(&request).expect("an answer at once")
+        self.request(Event::Of { key: Key::Window(share.clone()), ask })
     }
 
     fn ask(&mut self, ask: Ask) -> Answer {
@@ -141,15 +93,6 @@ impl Bench {
         }
     }
 
-    /// Lets time pass; returns whether the alarm was set to ring by then.
-    fn pass(&mut self, ms: i64) -> bool {
-        self.now = Now { wall_ms: self.now.wall_ms + ms, tick_ms: self.now.tick_ms + ms };
-        let rings = self.runtime.next_deadline().is_some_and(|at| at <= self.now.tick_ms);
-        self.runtime.tick(self.now);
-        self.perform();
-        rings
-    }
-
     fn bury(&mut self, offset: i64) -> Answer {
         let copy = (target(), message(offset));
         self.ask(Ask::Bury { offset, copy: Some(copy) })
@@ -166,12 +109,8 @@ impl Bench {
             names.push(String::from_utf8(message.payload.to_vec()).unwrap());
         }
         if let Some(last) = notes.last() {
-            let request = self.next_request;
-            self.next_request += 1;
-            let event = InflightShard::done(target(), last.at);
-            self.runtime.submit(RequestId(request), event, self.now);
-            self.perform();
-            assert_eq!(self.answers.remove(&request), Some(Ok(Response::Done)));
+            let done = self.request(InflightShard::done(target(), last.at));
+            assert_eq!(done, Ok(Response::Done));
         }
         names
     }
@@ -204,17 +143,6 @@ impl Bench {
         self.notices.retain(|notice| notice != wanted);
         is_told
     }
-}
-
-fn load(log: &[RecordBytes], now: Now) -> Runtime<InflightShard> {
-    let mut runtime = Runtime::loading(InflightShard::new());
-    for (offset, record) in log.iter().enumerate() {
-        let offset = Offset(offset as i64);
-        assert_eq!(runtime.load(offset, Some(&record.key), record.value.as_ref()), Ok(true));
-    }
-    let end = Offset(log.len() as i64);
-    runtime.finish_load(end, end, now);
-    runtime
 }
 
 fn durable(runtime: &Runtime<InflightShard>) -> BTreeMap<SharePartition, Window> {
@@ -722,15 +650,15 @@ proptest! {
         for step in steps {
             hands.step(&mut bench, &step)?;
             copies.extend(bench.deliver());
-            prop_assert_eq!(durable(&load(&bench.log, bench.now)), durable(&bench.runtime));
+            prop_assert_eq!(durable(&load(InflightShard::new(), &bench.log, bench.now)), durable(&bench.runtime));
             if matches!(step, Step::Restart) {
                 bench = bench.restarted();
             }
         }
         bench.failure = None;
         // Every crash between two batches leaves a state that serves.
-        for end in bench.bases.clone() {
-            let runtime = load(&bench.log[..end], bench.now);
+        for end in bench.ends.clone() {
+            let runtime = load(InflightShard::new(), &bench.log[..end], bench.now);
             let windows = runtime.shard().windows().map(|(_, window)| window.len()).sum::<usize>();
             prop_assert_eq!(windows, runtime.shard().flight_count());
         }

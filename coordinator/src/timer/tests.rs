@@ -10,94 +10,25 @@ use super::shard::TimerShard;
 use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
 use crate::record::timer::{TimedMessage, TimerRecord};
-use crate::runtime::{Effect, Runtime};
-use crate::shard::{RecordBytes, RequestId};
-use crate::time::Now;
+use crate::testing::{BEGIN, Driven};
 
 type Answer = Result<Response, TimerError>;
 
-/// The runtime, performed: appends succeed and are committed at once, unless told otherwise. What
-/// is noted stays open until [`Self::deliver`].
-struct Bench {
-    runtime: Runtime<TimerShard>,
-    now: Now,
-    log: Vec<RecordBytes>,
-    notices: Vec<Notice>,
-    failure: Option<AppendError>,
-    answers: BTreeMap<u64, Answer>,
-    next_request: u64,
-}
+/// What is noted stays open until [`Self::deliver`].
+type Bench = Driven<TimerShard>;
 
 impl Bench {
     fn new() -> Self {
-        Self::on(Vec::new(), Now { wall_ms: 1_000_000, tick_ms: 0 })
-    }
-
-    fn on(log: Vec<RecordBytes>, now: Now) -> Self {
-        let mut runtime = Runtime::loading(TimerShard::new());
-        for (offset, record) in log.iter().enumerate() {
-            let offset = Offset(offset as i64);
-            assert_eq!(runtime.load(offset, Some(&record.key), record.value.as_ref()), Ok(true));
-        }
-        let end = Offset(log.len() as i64);
-        runtime.finish_load(end, end, now);
-        let mut bench = Self {
-            runtime,
-            now,
-            log,
-            notices: Vec::new(),
-            failure: None,
-            answers: BTreeMap::new(),
-            next_request: 0,
-        };
-        bench.perform();
-        bench
+        Self::loaded(TimerShard::new(), Vec::new(), BEGIN, ())
     }
 
     fn restarted(self) -> Self {
-        Self::on(self.log, self.now)
-    }
-
-    fn perform(&mut self) {
-        while let Some(effect) = self.runtime.poll_effect() {
-            match effect {
-                Effect::Append { id, records, .. } => match self.failure.take() {
-                    Some(error) => self.runtime.append_failed(id, error, self.now),
-                    None => {
-                        let base = Offset(self.log.len() as i64);
-                        self.log.extend(records);
-                        self.runtime.appended(id, base, self.now);
-                        self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
-                    }
-                },
-                Effect::Reply { request, answer } => {
-                    assert!(self.answers.insert(request.0, answer).is_none());
-                }
-                Effect::Notice(notice) => self.notices.push(notice),
-            }
-        }
-    }
-
-    fn ask(&mut self, event: Event) -> Answer {
-        let request = self.next_request;
-        self.next_request += 1;
-        self.runtime.submit(RequestId(request), event, self.now);
-        self.perform();
-        self.answers.remove(&request).expect("an answer at once")
+        Self::loaded(TimerShard::new(), self.log, self.now, ())
     }
 
     fn store(&mut self, topic: &str, due_ms: i64, name: &str) -> Answer {
-        let key = Key::Message(self.next_request);
-        self.ask(Event::Store { key, timed: timed(topic, due_ms, name) })
-    }
-
-    /// Lets time pass; returns whether the alarm was set to ring by then.
-    fn pass(&mut self, ms: i64) -> bool {
-        self.now = Now { wall_ms: self.now.wall_ms + ms, tick_ms: self.now.tick_ms + ms };
-        let rings = self.runtime.next_deadline().is_some_and(|at| at <= self.now.tick_ms);
-        self.runtime.tick(self.now);
-        self.perform();
-        rings
+        let key = Key::Message(self.requests);
+        self.request(Event::Store { key, timed: timed(topic, due_ms, name) })
     }
 
     /// Delivers all that is noted for `topic`: the messages' names, in order.
@@ -114,7 +45,7 @@ impl Bench {
             }
         }
         if let Some(last) = notes.last() {
-            let done = self.ask(TimerShard::done(target, last.at));
+            let done = self.request(TimerShard::done(target, last.at));
             assert_eq!(done, Ok(Response::Done));
         }
         names
@@ -185,15 +116,15 @@ fn what_was_recalled_is_never_noted_and_what_is_gone_cannot_be_recalled() {
     }
     let find = |from_ms, to_ms| Event::Find { id: "x".into(), from_ms, to_ms };
     let first = Waiting { due_ms: 1_000_100, offset: Offset(0) };
-    assert_eq!(bench.ask(find(1_000_000, 1_000_500)), Ok(Response::Found(vec![first])));
-    assert_eq!(bench.ask(find(1_000_100, 1_000_100)), Ok(Response::Found(vec![])));
-    assert_eq!(bench.ask(Event::Recall(first)), Ok(Response::Recalled(true)));
-    assert_eq!(bench.ask(Event::Recall(first)), Ok(Response::Recalled(false)));
+    assert_eq!(bench.request(find(1_000_000, 1_000_500)), Ok(Response::Found(vec![first])));
+    assert_eq!(bench.request(find(1_000_100, 1_000_100)), Ok(Response::Found(vec![])));
+    assert_eq!(bench.request(Event::Recall(first)), Ok(Response::Recalled(true)));
+    assert_eq!(bench.request(Event::Recall(first)), Ok(Response::Recalled(false)));
     let mut bench = bench.restarted();
     bench.pass(200);
     assert_eq!(bench.deliver("a"), ["y"]);
     let gone = Waiting { due_ms: 1_000_100, offset: Offset(2) };
-    assert_eq!(bench.ask(Event::Recall(gone)), Ok(Response::Recalled(false)));
+    assert_eq!(bench.request(Event::Recall(gone)), Ok(Response::Recalled(false)));
     bench.pass(300);
     assert_eq!(bench.deliver("a"), ["x"]);
 }
@@ -304,7 +235,7 @@ proptest! {
                     let index = usize::from(which) % stored.len().max(1);
                     if let Some((name, (due_ms, offset))) = stored.iter().nth(index) {
                         let recall = Event::Recall(Waiting { due_ms: *due_ms, offset: *offset });
-                        if bench.ask(recall) == Ok(Response::Recalled(true)) {
+                        if bench.request(recall) == Ok(Response::Recalled(true)) {
                             recalled.push(name.clone());
                         }
                     }

@@ -1,10 +1,10 @@
 //! A transaction coordinator on a log in memory, for the tests of this module tree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use duolog_log_core::event::Events;
-use duolog_log_core::ids::{NodeId, Offset};
+use duolog_log_core::ids::NodeId;
 use duolog_log_core::record::TransactionOutcome;
 
 use super::config::TxnConfig;
@@ -12,98 +12,48 @@ use super::error::TxnError;
 use super::event::*;
 use super::response::*;
 use super::shard::TxnShard;
-use crate::error::AppendError;
 use crate::record::transaction::{Partitions, ProducerIdAndEpoch, TxnState, TxnValue, TxnVersion};
-use crate::runtime::{Effect, Runtime};
-use crate::shard::{RecordBytes, RequestId};
+use crate::shard::RecordBytes;
+use crate::testing::{BEGIN, Driven};
 use crate::time::Now;
 
 pub(super) const COORDINATOR_EPOCH: i32 = 4;
 
 pub(super) type Answer = Result<Response, TxnError>;
 
-/// The runtime, performed: appends succeed and are committed at once, unless told otherwise.
 /// Markers wait until [`Self::write_markers`].
-pub(super) struct Bench {
-    pub(super) runtime: Runtime<TxnShard>,
-    pub(super) now: Now,
-    pub(super) log: Vec<RecordBytes>,
-    pub(super) markers: Vec<Markers>,
-    /// The next append fails so.
-    pub(super) failure: Option<AppendError>,
-    answers: BTreeMap<u64, Answer>,
-    next_request: u64,
-    next_producer_id: i64,
-}
+pub(super) type Bench = Driven<TxnShard, NextProducerId>;
+
+pub(crate) struct NextProducerId(i64);
 
 impl Bench {
     pub(super) fn new() -> Self {
-        Self::on(Vec::new(), Now { wall_ms: 1_000_000, tick_ms: 0 })
+        Self::on(Vec::new(), BEGIN)
     }
 
     /// A coordinator that has just read `log`.
     pub(super) fn on(log: Vec<RecordBytes>, now: Now) -> Self {
         let events = Arc::new(Events::silent(NodeId(1)));
         let shard = TxnShard::new(TxnConfig::default(), COORDINATOR_EPOCH, events);
-        let mut runtime = Runtime::loading(shard);
-        for (offset, record) in log.iter().enumerate() {
-            let offset = Offset(offset as i64);
-            assert_eq!(runtime.load(offset, Some(&record.key), record.value.as_ref()), Ok(true));
-        }
-        let end = Offset(log.len() as i64);
-        runtime.finish_load(end, end, now);
-        let mut bench = Self {
-            runtime,
-            now,
-            log,
-            markers: Vec::new(),
-            failure: None,
-            answers: BTreeMap::new(),
-            next_request: 0,
-            next_producer_id: 100,
-        };
-        bench.perform();
-        bench
+        Self::loaded(shard, log, now, NextProducerId(100))
     }
 
     /// The same, after a crash: all that lived is gone.
     pub(super) fn restarted(self) -> Self {
-        let next_producer_id = self.next_producer_id;
-        Self { next_producer_id, ..Self::on(self.log, self.now) }
+        let mut bench = Self::on(self.log, self.now);
+        bench.more = self.more;
+        bench
     }
 
-    fn perform(&mut self) {
-        while let Some(effect) = self.runtime.poll_effect() {
-            match effect {
-                Effect::Append { id, records, .. } => match self.failure.take() {
-                    Some(error) => self.runtime.append_failed(id, error, self.now),
-                    None => {
-                        let base = Offset(self.log.len() as i64);
-                        self.log.extend(records);
-                        self.runtime.appended(id, base, self.now);
-                        self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
-                    }
-                },
-                Effect::Reply { request, answer } => {
-                    assert!(self.answers.insert(request.0, answer).is_none());
-                }
-                Effect::Notice(Notice::WriteMarkers(markers)) => self.markers.push(markers),
-            }
-        }
-    }
-
-    /// Sends a request, which is answered at once.
-    pub(super) fn ask(&mut self, event: Event) -> Answer {
-        let request = self.next_request;
-        self.next_request += 1;
-        self.runtime.submit(RequestId(request), event, self.now);
-        self.perform();
-        self.answers.remove(&request).expect("an answer at once")
+    /// The markers that are to be written.
+    pub(super) fn markers(&self) -> Vec<Markers> {
+        let markers = self.notices.iter().map(|Notice::WriteMarkers(markers)| markers.clone());
+        markers.collect()
     }
 
     fn fresh(&mut self) -> i64 {
-        self.next_producer_id += 1;
-        self.next_producer_id - 1
+        self.more.0 += 1;
+        self.more.0 - 1
     }
 
     /// InitProducerId as the node does it: with a producer id when one is needed.
@@ -113,10 +63,10 @@ impl Bench {
         expected: Option<ProducerIdAndEpoch>,
     ) -> Result<ProducerIdAndEpoch, TxnError> {
         let mut init = InitProducerId { id: id.into(), timeout_ms: 60_000, expected, fresh: None };
-        let mut answer = self.ask(Event::InitProducerId(init.clone()))?;
+        let mut answer = self.request(Event::InitProducerId(init.clone()))?;
         if answer == Response::NeedsProducerId {
             init.fresh = Some(self.fresh());
-            answer = self.ask(Event::InitProducerId(init))?;
+            answer = self.request(Event::InitProducerId(init))?;
         }
         match answer {
             Response::ProducerId(producer) => Ok(producer),
@@ -135,7 +85,7 @@ impl Bench {
         partition: i32,
         version: TxnVersion,
     ) -> Answer {
-        self.ask(Event::AddPartitions(adding(id, producer, partition, version)))
+        self.request(Event::AddPartitions(adding(id, producer, partition, version)))
     }
 
     /// EndTxn as the node does it.
@@ -147,10 +97,10 @@ impl Bench {
         version: TxnVersion,
     ) -> Result<ProducerIdAndEpoch, TxnError> {
         let mut end = EndTxn { id: id.into(), producer, outcome, version, fresh: None };
-        let mut answer = self.ask(Event::EndTxn(end.clone()))?;
+        let mut answer = self.request(Event::EndTxn(end.clone()))?;
         if answer == Response::NeedsProducerId {
             end.fresh = Some(self.fresh());
-            answer = self.ask(Event::EndTxn(end))?;
+            answer = self.request(Event::EndTxn(end))?;
         }
         match answer {
             Response::Ended(producer) => Ok(producer),
@@ -160,9 +110,10 @@ impl Bench {
 
     /// Writes all markers that were asked for.
     pub(super) fn write_markers(&mut self) {
-        for Markers { id, producer, .. } in std::mem::take(&mut self.markers) {
+        for Notice::WriteMarkers(markers) in std::mem::take(&mut self.notices) {
+            let Markers { id, producer, .. } = markers;
             // A marker of a transaction that was completed meanwhile is refused.
-            let _ = self.ask(Event::MarkersWritten(MarkersWritten { id, producer }));
+            let _ = self.request(Event::MarkersWritten(MarkersWritten { id, producer }));
         }
     }
 
@@ -173,22 +124,6 @@ impl Bench {
 
     pub(super) fn state(&self, id: &str) -> TxnState {
         self.value(id).state
-    }
-
-    /// Lets time pass, firing each timer when it is due.
-    pub(super) fn pass(&mut self, ms: i64) {
-        let end = self.now.tick_ms + ms;
-        loop {
-            let due = self.runtime.next_deadline().filter(|due| *due <= end);
-            let to = due.map_or(end, |due| due.max(self.now.tick_ms));
-            self.now.wall_ms += to - self.now.tick_ms;
-            self.now.tick_ms = to;
-            self.runtime.tick(self.now);
-            self.perform();
-            if due.is_none() {
-                return;
-            }
-        }
     }
 }
 

@@ -38,7 +38,7 @@ fn a_transaction_of_v1_keeps_its_epoch_and_of_v2_raises_it() {
             version,
             partitions: partitions([0, 1]),
         };
-        assert_eq!(bench.markers, [expected]);
+        assert_eq!(bench.markers(), [expected]);
         let concurrent = Err(TxnError::ConcurrentTransactions);
         assert_eq!(bench.init_as("a", None), concurrent, "while markers are written");
         assert_eq!(bench.end("a", first, Commit, version), concurrent);
@@ -81,7 +81,7 @@ fn who_is_not_the_producer_is_refused() {
         assert_eq!(bench.end(id, sent, Commit, V1), Err(error));
         assert_eq!(bench.end(id, sent, Commit, V2), Err(error));
         let verify = Event::VerifyPartitions(adding(id, sent, 0, V1));
-        assert_eq!(bench.ask(verify), Err(error));
+        assert_eq!(bench.request(verify), Err(error));
     }
     assert_eq!(bench.end("a", first, Commit, V1), Err(TxnError::InvalidTxnState), "nothing begun");
     assert_eq!(bench.end("a", first, Commit, V2), Err(TxnError::InvalidTxnState));
@@ -94,14 +94,17 @@ fn verification_names_what_is_in_the_transaction() {
     let first = bench.init("a");
     bench.add("a", first, 1, V1).expect("added");
     let asked = AddPartitions { partitions: partitions([0, 1]), ..adding("a", first, 0, V1) };
-    assert_eq!(bench.ask(Event::VerifyPartitions(asked)), Ok(Response::Verified(partitions([1]))));
+    assert_eq!(
+        bench.request(Event::VerifyPartitions(asked)),
+        Ok(Response::Verified(partitions([1])))
+    );
     bench.end("a", first, Abort, V1).expect("ended");
     let asked = adding("a", first, 1, V1);
-    let answer = bench.ask(Event::VerifyPartitions(asked.clone()));
+    let answer = bench.request(Event::VerifyPartitions(asked.clone()));
     assert_eq!(answer, Err(TxnError::ConcurrentTransactions));
     bench.write_markers();
     let nothing = crate::record::transaction::Partitions::new();
-    assert_eq!(bench.ask(Event::VerifyPartitions(asked)), Ok(Response::Verified(nothing)));
+    assert_eq!(bench.request(Event::VerifyPartitions(asked)), Ok(Response::Verified(nothing)));
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn a_second_producer_aborts_what_the_first_left_open_and_fences_it() {
     bench.add("a", first, 0, V1).expect("added");
     assert_eq!(bench.init_as("a", None), Err(TxnError::ConcurrentTransactions));
     assert_eq!(bench.state("a"), TxnState::PrepareAbort);
-    assert_eq!(bench.markers[0].producer, producer(100, 1), "an epoch that nobody has");
+    assert_eq!(bench.markers()[0].producer, producer(100, 1), "an epoch that nobody has");
     assert_eq!(bench.add("a", first, 1, V1), Err(TxnError::ProducerFenced));
     assert_eq!(bench.init_as("a", None), Err(TxnError::ConcurrentTransactions));
     bench.write_markers();
@@ -126,9 +129,9 @@ fn b45_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_learns_of_i
     let mut bench = Bench::new();
     let first = bench.init("a");
     bench.add("a", first, 0, V1).expect("added");
-    bench.pass(59_999);
+    bench.pass_timers(59_999);
     assert_eq!(bench.state("a"), TxnState::Ongoing);
-    bench.pass(10_001);
+    bench.pass_timers(10_001);
     assert_eq!(bench.state("a"), TxnState::PrepareAbort);
     bench.write_markers();
     assert_eq!(bench.state("a"), TxnState::CompleteAbort);
@@ -147,18 +150,18 @@ fn a_timeout_is_looked_for_again_when_the_log_refused_and_after_a_crash() {
     let first = bench.init("a");
     bench.add("a", first, 0, V2).expect("added");
     bench.failure = Some(AppendError::NotEnoughReplicas);
-    bench.pass(60_000);
+    bench.pass_timers(60_000);
     assert_eq!(bench.state("a"), TxnState::Ongoing);
-    bench.pass(10_000);
+    bench.pass_timers(10_000);
     assert_eq!(bench.state("a"), TxnState::PrepareAbort);
     bench.write_markers();
     let second = bench.init("a");
     bench.add("a", second, 0, V2).expect("added");
-    bench.pass(30_000);
+    bench.pass_timers(30_000);
     let mut bench = bench.restarted();
-    bench.pass(29_000);
+    bench.pass_timers(29_000);
     assert_eq!(bench.state("a"), TxnState::Ongoing);
-    bench.pass(11_000);
+    bench.pass_timers(11_000);
     assert_eq!(bench.state("a"), TxnState::PrepareAbort);
 }
 
@@ -192,7 +195,7 @@ fn timeouts_outside_the_bounds_are_refused() {
     for timeout_ms in [0, -1, 900_001, i32::MAX] {
         let init = InitProducerId { id: "a".into(), timeout_ms, expected: None, fresh: Some(1) };
         let refused = Err(TxnError::InvalidTransactionTimeout);
-        assert_eq!(bench.ask(Event::InitProducerId(init)), refused);
+        assert_eq!(bench.request(Event::InitProducerId(init)), refused);
     }
     assert!(bench.log.is_empty());
 }
@@ -213,7 +216,7 @@ fn b43_when_the_epochs_are_used_up_there_is_another_producer_id() {
     let last = exhausted(&mut bench);
     bench.add("a", last, 0, V2).expect("added");
     assert_eq!(bench.init_as("a", None), Err(TxnError::ConcurrentTransactions));
-    assert_eq!(bench.markers[0].producer, producer(100, i16::MAX), "kept for this");
+    assert_eq!(bench.markers()[0].producer, producer(100, i16::MAX), "kept for this");
     bench.write_markers();
     assert_eq!(bench.init_as("a", None), Ok(producer(101, 0)));
 
@@ -222,7 +225,7 @@ fn b43_when_the_epochs_are_used_up_there_is_another_producer_id() {
     bench.add("a", last, 0, V2).expect("added");
     let next = bench.end("a", last, Commit, V2);
     assert_eq!(next, Ok(producer(101, 0)), "told before the markers are written");
-    assert_eq!(bench.markers[0].producer, producer(100, i16::MAX));
+    assert_eq!(bench.markers()[0].producer, producer(100, i16::MAX));
     bench.write_markers();
     assert_eq!(bench.end("a", last, Commit, V2), Ok(producer(101, 0)), "a retry");
     assert_eq!(bench.init_as("a", Some(last)), Ok(producer(101, 0)), "nor did it hear of this");
@@ -239,7 +242,7 @@ fn an_abort_of_nothing_raises_the_epoch_under_v2() {
     let mut bench = Bench::new();
     let first = bench.init("a");
     assert_eq!(bench.end("a", first, Abort, V2), Ok(producer(100, 1)));
-    assert!(bench.markers[0].partitions.is_empty());
+    assert!(bench.markers()[0].partitions.is_empty());
     assert_eq!(bench.value("a").started_ms, bench.now.wall_ms);
     bench.write_markers();
     assert_eq!(bench.state("a"), TxnState::CompleteAbort);
@@ -265,7 +268,7 @@ fn a_refused_append_changes_nothing() {
     bench.add("a", first, 0, V1).expect("added");
     bench.failure = Some(AppendError::Storage);
     assert_eq!(bench.end("a", first, Commit, V1), Err(TxnError::NotCoordinator));
-    assert_eq!((bench.state("a"), bench.markers.len()), (TxnState::Ongoing, 0));
+    assert_eq!((bench.state("a"), bench.markers().len()), (TxnState::Ongoing, 0));
     bench.end("a", first, Commit, V1).expect("ended");
 }
 
@@ -277,18 +280,21 @@ fn after_a_crash_prepared_transactions_are_completed() {
         bench.add(id, first, 0, V2).expect("added");
         bench.end(id, first, outcome, V2).expect("ended");
     }
-    let markers = bench.markers.clone();
+    let markers = bench.markers().clone();
     let mut bench = bench.restarted();
-    assert_eq!(bench.markers, markers, "asked for again");
+    assert_eq!(bench.markers(), markers, "asked for again");
     bench.write_markers();
     assert_eq!(bench.state("a"), TxnState::CompleteCommit);
     assert_eq!(bench.state("b"), TxnState::CompleteAbort);
     let mut bench = bench.restarted();
-    assert_eq!(bench.markers, []);
+    assert_eq!(bench.markers(), []);
     let late = MarkersWritten { id: "a".into(), producer: producer(100, 1) };
-    assert_eq!(bench.ask(Event::MarkersWritten(late)), Err(TxnError::InvalidTxnState));
+    assert_eq!(bench.request(Event::MarkersWritten(late)), Err(TxnError::InvalidTxnState));
     let other = MarkersWritten { id: "a".into(), producer: producer(100, 0) };
-    assert_eq!(bench.ask(Event::MarkersWritten(other)), Err(TxnError::InvalidProducerIdMapping));
+    assert_eq!(
+        bench.request(Event::MarkersWritten(other)),
+        Err(TxnError::InvalidProducerIdMapping)
+    );
 }
 
 #[test]
@@ -298,14 +304,14 @@ fn an_id_that_nobody_uses_for_seven_days_is_forgotten() {
     let first = bench.init("a");
     bench.init("b");
     bench.add("a", first, 0, V1).expect("added");
-    bench.pass(6 * DAY_MS);
+    bench.pass_timers(6 * DAY_MS);
     assert_eq!(bench.state("a"), TxnState::PrepareAbort, "the timeout, whose markers wait");
-    bench.pass(2 * DAY_MS);
+    bench.pass_timers(2 * DAY_MS);
     assert_eq!(bench.runtime.shard().values().count(), 1, "what is under way stays");
-    assert_eq!(bench.ask(Event::Describe("b".into())), Err(TxnError::TransactionalIdNotFound));
+    assert_eq!(bench.request(Event::Describe("b".into())), Err(TxnError::TransactionalIdNotFound));
     bench.write_markers();
     let mut bench = bench.restarted();
-    bench.pass(8 * DAY_MS);
+    bench.pass_timers(8 * DAY_MS);
     assert_eq!(bench.runtime.shard().values().count(), 0);
     assert_eq!(bench.runtime.next_deadline(), None, "nothing is left to wait for");
     assert_eq!(bench.init("b"), producer(102, 0));
@@ -316,9 +322,9 @@ fn tools_see_each_id_with_its_state_and_may_filter() {
     let mut bench = Bench::new();
     let a = bench.init("a");
     bench.add("a", a, 3, V2).expect("added");
-    bench.pass(1_000);
+    bench.pass_timers(1_000);
     bench.init("b");
-    let described = bench.ask(Event::Describe("a".into()));
+    let described = bench.request(Event::Describe("a".into()));
     let expected = Described {
         state: TxnState::Ongoing,
         timeout_ms: 60_000,
@@ -327,7 +333,7 @@ fn tools_see_each_id_with_its_state_and_may_filter() {
         partitions: partitions([3]),
     };
     assert_eq!(described, Ok(Response::Described(expected)));
-    let mut listed = |list: ListTransactions| match bench.ask(Event::List(list)) {
+    let mut listed = |list: ListTransactions| match bench.request(Event::List(list)) {
         Ok(Response::Listed(listed)) => {
             listed.into_iter().map(|one| one.id.to_string()).collect::<Vec<_>>()
         }
@@ -400,7 +406,7 @@ impl World {
                 }
             }
             Act::Markers => self.bench.write_markers(),
-            Act::Pass(ms) => self.bench.pass(ms),
+            Act::Pass(ms) => self.bench.pass_timers(ms),
             Act::Fail => self.bench.failure = Some(AppendError::NotEnoughReplicas),
         }
     }

@@ -14,8 +14,8 @@ use super::shard::HalfShard;
 use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
 use crate::record::half::{HalfMessage, Immunity};
-use crate::runtime::{Effect, Runtime};
-use crate::shard::{RecordBytes, RequestId};
+use crate::shard::RecordBytes;
+use crate::testing::{BEGIN, Driven};
 use crate::time::Now;
 
 type Answer = Result<Response, HalfError>;
@@ -23,95 +23,44 @@ type Answer = Result<Response, HalfError>;
 /// What a target has: the position of each message, and its payload.
 type Queues = BTreeMap<TopicPartition, Vec<(DeliveryPosition, Bytes)>>;
 
-/// The runtime, performed: appends succeed and are committed at once, unless told otherwise. What
-/// is noted waits until [`Self::carry`].
-struct Bench {
-    runtime: Runtime<HalfShard>,
-    now: Now,
-    log: Vec<RecordBytes>,
-    queues: Queues,
-    /// Targets that something is to be carried to.
-    told: Vec<TopicPartition>,
-    rounds: usize,
-    trimmed: i64,
-    /// The next append fails so.
-    failure: Option<AppendError>,
-    answers: BTreeMap<u64, Answer>,
-    next_request: u64,
-}
+/// Beside it what was carried: what is noted waits until [`Self::carry`].
+type Bench = Driven<HalfShard, Queues>;
 
 impl Bench {
     fn new() -> Self {
-        Self::on(Vec::new(), Queues::new(), Now { wall_ms: 1_000_000, tick_ms: 0 })
+        Self::on(Vec::new(), Queues::new(), BEGIN)
     }
 
     /// A coordinator that has just read `log`.
     fn on(log: Vec<RecordBytes>, queues: Queues, now: Now) -> Self {
-        let mut runtime = Runtime::loading(HalfShard::new(CheckConfig::default()));
-        for (offset, record) in log.iter().enumerate() {
-            let offset = Offset(offset as i64);
-            assert_eq!(runtime.load(offset, Some(&record.key), record.value.as_ref()), Ok(true));
-        }
-        let end = Offset(log.len() as i64);
-        runtime.finish_load(end, end, now);
-        let mut bench = Self {
-            runtime,
-            now,
-            log,
-            queues,
-            told: Vec::new(),
-            rounds: 0,
-            trimmed: 0,
-            failure: None,
-            answers: BTreeMap::new(),
-            next_request: 0,
-        };
-        bench.perform();
-        bench
+        Self::loaded(HalfShard::new(CheckConfig::default()), log, now, queues)
     }
 
-    fn perform(&mut self) {
-        while let Some(effect) = self.runtime.poll_effect() {
-            match effect {
-                Effect::Append { id, records, .. } => match self.failure.take() {
-                    Some(error) => self.runtime.append_failed(id, error, self.now),
-                    None => {
-                        let base = Offset(self.log.len() as i64);
-                        self.log.extend(records);
-                        self.runtime.appended(id, base, self.now);
-                        self.runtime.advance_high_watermark(Offset(self.log.len() as i64));
-                    }
-                },
-                Effect::Reply { request, answer } => {
-                    assert!(self.answers.insert(request.0, answer).is_none());
-                }
-                Effect::Notice(Notice::Deliver(target)) => self.told.push(target),
-                Effect::Notice(Notice::Round) => self.rounds += 1,
-                Effect::Notice(Notice::Trim(offset)) => self.trimmed = offset.0,
-            }
-        }
+    /// Targets that something is to be carried to.
+    fn told(&self) -> Vec<&TopicPartition> {
+        let targets = self.notices.iter().filter_map(|notice| match notice {
+            Notice::Deliver(target) => Some(target),
+            _ => None,
+        });
+        targets.collect()
     }
 
-    /// Sends a request, which is answered at once.
-    fn ask(&mut self, event: Event) -> Answer {
-        let request = self.next_request;
-        self.next_request += 1;
-        self.runtime.submit(RequestId(request), event, self.now);
-        self.perform();
-        self.answers.remove(&request).expect("an answer at once")
+    fn rounds(&self) -> usize {
+        self.notices.iter().filter(|notice| matches!(notice, Notice::Round)).count()
     }
 
-    fn pass(&mut self, ms: i64) {
-        self.now.wall_ms += ms;
-        self.now.tick_ms += ms;
-        self.runtime.tick(self.now);
-        self.perform();
+    fn trimmed(&self) -> i64 {
+        let mut trims = self.notices.iter().rev().filter_map(|notice| match notice {
+            Notice::Trim(offset) => Some(offset.0),
+            _ => None,
+        });
+        trims.next().unwrap_or(0)
     }
 
     fn store(&mut self, payload: &str) -> Result<Offset, HalfError> {
         let half = self.half(payload);
-        let key = Key::New(self.next_request);
-        match self.ask(Event::Store { key, half })? {
+        let key = Key::New(self.requests);
+        match self.request(Event::Store { key, half })? {
             Response::Stored(offset) => Ok(offset),
             other => panic!("{other:?}"),
         }
@@ -130,21 +79,21 @@ impl Bench {
     }
 
     fn end(&mut self, half: Offset, ending: Ending) -> Result<bool, HalfError> {
-        match self.ask(Event::End { key: Key::Half(half), ending })? {
+        match self.request(Event::End { key: Key::Half(half), ending })? {
             Response::Ended { now } => Ok(now),
             other => panic!("{other:?}"),
         }
     }
 
     fn due(&mut self) -> Vec<Due> {
-        match self.ask(Event::Due { after: Offset(-1), count: usize::MAX }) {
+        match self.request(Event::Due { after: Offset(-1), count: usize::MAX }) {
             Ok(Response::Due(due)) => due,
             other => panic!("{other:?}"),
         }
     }
 
     fn check(&mut self, half: Offset) -> Result<Option<i32>, HalfError> {
-        match self.ask(Event::Check { key: Key::Half(half) })? {
+        match self.request(Event::Check { key: Key::Half(half) })? {
             Response::Checked(times) => Ok(times),
             other => panic!("{other:?}"),
         }
@@ -153,7 +102,7 @@ impl Bench {
     fn give_up(&mut self, half: Offset, payload: &str) -> Answer {
         let payload = Bytes::copy_from_slice(payload.as_bytes());
         let message = StoredMessage { timestamp_ms: 1, payload };
-        self.ask(Event::GiveUp { key: Key::Half(half), target: lost(), message })
+        self.request(Event::GiveUp { key: Key::Half(half), target: lost(), message })
     }
 
     /// Appends what is noted to its targets, each message at its position, once.
@@ -161,7 +110,7 @@ impl Bench {
         let targets: Vec<_> = self.runtime.shard().deliveries().targets().cloned().collect();
         for target in targets {
             let notes = self.runtime.shard().deliveries().open(&target, Offset(-1), usize::MAX);
-            let queue = self.queues.entry(target.clone()).or_default();
+            let queue = self.more.entry(target.clone()).or_default();
             for note in &notes {
                 for (place, noted) in note.messages.iter().enumerate() {
                     let position = DeliveryPosition::new(note.at, place).expect("a short log");
@@ -189,12 +138,12 @@ impl Bench {
         };
         for (target, through) in open(self.runtime.shard()) {
             let event = HalfShard::done(target, through);
-            let _ = self.ask(event);
+            let _ = self.request(event);
         }
     }
 
     fn seen(&self) -> Vec<&str> {
-        let payloads = self.queues.values().flatten();
+        let payloads = self.more.values().flatten();
         payloads.map(|(_, payload)| std::str::from_utf8(payload).expect("text")).collect()
     }
 
@@ -218,7 +167,7 @@ fn a_committed_message_is_delivered_and_a_rolled_back_one_is_not() {
     let second = bench.store("b").expect("stored");
     assert_eq!(bench.open(), [(first.0, 0), (second.0, 0)]);
     assert_eq!(bench.end(first, Ending::Commit(queue(1))), Ok(true));
-    assert_eq!(bench.told, [queue(1)]);
+    assert_eq!(bench.told(), [&queue(1)]);
     assert_eq!(bench.end(second, Ending::Rollback), Ok(true));
     assert_eq!(bench.open(), []);
     bench.carry();
@@ -248,21 +197,21 @@ fn the_first_word_counts_and_what_is_unknown_is_answered() {
 fn a_round_is_called_every_thirty_seconds_while_anything_is_open() {
     let mut bench = Bench::new();
     bench.pass(60_000);
-    assert_eq!(bench.rounds, 0, "nothing is open");
+    assert_eq!(bench.rounds(), 0, "nothing is open");
     let half = bench.store("a").expect("stored");
     bench.pass(29_999);
-    assert_eq!(bench.rounds, 0);
+    assert_eq!(bench.rounds(), 0);
     bench.pass(1);
-    assert_eq!(bench.rounds, 1);
+    assert_eq!(bench.rounds(), 1);
     let due = Due { half, times: 0, verdict: Verdict::Ask };
     assert_eq!(bench.due(), [due]);
     assert_eq!(bench.check(half), Ok(Some(1)));
     bench.pass(30_000);
-    assert_eq!((bench.rounds, bench.due()), (2, vec![Due { times: 1, ..due }]));
+    assert_eq!((bench.rounds(), bench.due()), (2, vec![Due { times: 1, ..due }]));
     // A restart begins to count anew, and knows how often it has asked.
-    bench = Bench::on(bench.log, bench.queues, bench.now);
+    bench = Bench::on(bench.log, bench.more, bench.now);
     bench.pass(30_000);
-    assert_eq!((bench.rounds, bench.due()), (1, vec![Due { times: 1, ..due }]));
+    assert_eq!((bench.rounds(), bench.due()), (1, vec![Due { times: 1, ..due }]));
     for times in 2..=15 {
         assert_eq!(bench.check(half), Ok(Some(times)));
     }
@@ -274,7 +223,7 @@ fn a_round_is_called_every_thirty_seconds_while_anything_is_open() {
     assert!(bench.due().is_empty());
     bench.pass(30_000);
     bench.pass(30_000);
-    assert_eq!(bench.rounds, 1, "nothing is open any more");
+    assert_eq!(bench.rounds(), 1, "nothing is open any more");
 }
 
 #[test]
@@ -293,7 +242,7 @@ fn what_the_log_refuses_has_not_happened() {
     assert_eq!(bench.check(half), Err(HalfError::NotAvailable));
     bench.failure = fail;
     assert_eq!(bench.give_up(half, "x"), Err(HalfError::NotAvailable));
-    assert_eq!((bench.open(), bench.told.len()), (vec![(half.0, 0)], 0));
+    assert_eq!((bench.open(), bench.told().len()), (vec![(half.0, 0)], 0));
     assert_eq!(bench.end(half, Ending::Commit(queue(0))), Ok(true));
 }
 
@@ -305,12 +254,12 @@ fn the_logs_start_follows_the_first_open_message() {
         let half = bench.store("x").expect("stored");
         assert_eq!(bench.end(half, Ending::Rollback), Ok(true));
     }
-    assert_eq!(bench.trimmed, 0, "the first is open");
+    assert_eq!(bench.trimmed(), 0, "the first is open");
     assert_eq!(bench.end(open, Ending::Commit(queue(0))), Ok(true));
-    assert_eq!(bench.trimmed, 0, "and on its way");
+    assert_eq!(bench.trimmed(), 0, "and on its way");
     bench.carry();
     bench.confirm();
-    assert_eq!(bench.trimmed, bench.log.len() as i64);
+    assert_eq!(bench.trimmed(), bench.log.len() as i64);
 }
 
 #[derive(Clone, Debug)]
@@ -381,7 +330,9 @@ impl World {
                 self.bench.carry();
                 self.bench.confirm();
             }
-            Act::Pass(ms) => self.bench.pass(ms),
+            Act::Pass(ms) => {
+                self.bench.pass(ms);
+            }
             Act::Fail => self.bench.failure = Some(AppendError::NotEnoughReplicas),
         }
     }
@@ -417,8 +368,8 @@ proptest! {
             world.perform(act);
             let bench = &world.bench;
             let ends = (before + 1..=bench.log.len()).chain([bench.log.len()]);
-            crashes.extend(ends.map(|end| (end, bench.queues.clone())));
-            let twin = Bench::on(bench.log.clone(), bench.queues.clone(), bench.now);
+            crashes.extend(ends.map(|end| (end, bench.more.clone())));
+            let twin = Bench::on(bench.log.clone(), bench.more.clone(), bench.now);
             prop_assert_eq!(twin.open(), bench.open());
             let (twin, live) = (twin.runtime.shard().deliveries(), bench.runtime.shard().deliveries());
             prop_assert_eq!(twin, live);
