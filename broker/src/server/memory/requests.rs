@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A frame takes room for its buffer, which grows with what has come of it, not for what its length
-//! announces. So that frames which began can always be finished, those that began earlier go first, and the oldest goes on without room
-//! while no request is at work whose answer would give some back: what is used exceeds the bound by the
-//! rest of one frame at most. Whoever brings nothing while others wait is told to go ([`FRAME_STALL_LIMIT`]).
+//! announces. So that frames which began can always be finished, those that began earlier go first,
+//! and the oldest goes on without room while no request is at work whose answer would give some back:
+//! what is used exceeds the bound by the rest of one frame at most. Whoever brings nothing while others
+//! wait is told to go ([`FRAME_STALL_LIMIT`]).
 //! Source: KIP-72; SimpleMemoryPool, which books what is announced.
 
 use std::collections::{BTreeMap, BTreeSet};
