@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 
 /// In this order, each put where an expression matches.
-const MASKS: [(&str, &str); 15] = [
+const MASKS: [(&str, &str); 16] = [
     (r"\b\d+\.\d+\.\d+\.\d+@\d+#\d+", "{CLIENT}"),
     (r"\b\d+\.\d+\.\d+\.\d+@\d+@(\w)", "{CLIENT}@$1"),
     (r"\b\d+\.\d+\.\d+\.\d+@(\w)", "{CLIENT}@$1"),
@@ -18,6 +18,8 @@ const MASKS: [(&str, &str); 15] = [
     (r"\b(?:1[6-9]|2[0-9])\d{11}\b", "{MS}"),
     (r"\b\d+\.\d+(?:[Ee]-?\d+)?\b", "{N.N}"),
     (r"@[0-9a-f]{5,8}\b", "@{HASH}"),
+    // Settings that name a place on the machine.
+    (r"=([ \t]+)/[^\s{]\S*", "=$1{PATH}"),
     // Where and how large: sizes and physical offsets are those of other files, and the properties that
     // RocketMQ's broker adds are not stored (docs/differences.md).
     (r"\b(storeSize|commitLogOffset|physicOffset|physicSize)=\d+", "$1={N}"),
@@ -91,6 +93,7 @@ mod tests {
                 "{TIME} {TIME} {TIME}",
             ),
             ("1700000000000 1.5 0.1E-5 17", "{MS} {N.N} {N.N} 17"),
+            ("home  =  /opt/rocketmq/home", "home  =  {PATH}"),
             ("a     b", "a  b"),
         ] {
             assert_eq!(masks.lines(out, &[], &[]).expect("lines"), [masked]);
