@@ -14,9 +14,10 @@ const MASKS: [(&str, &str); 16] = [
     // Ids of messages; those made on a machine that has no other address than an IPv6 one are longer.
     (r"\b(?:[0-9A-F]{56}|[0-9A-F]{40}|[0-9A-F]{32})\b", "{ID}"),
     (r"\b20\d\d-\d\d-\d\d[ #]\d\d:\d\d:\d\d(?:[,.:]\d{3})?", "{TIME}"),
+    // Before times and milliseconds: the digits of a fraction may look like either.
+    (r"\b\d+\.\d+(?:[Ee]-?\d+)?\b", "{N.N}"),
     (r"\b20\d{12}(?:\d{3})?\b", "{TIME}"),
     (r"\b(?:1[6-9]|2[0-9])\d{11}\b", "{MS}"),
-    (r"\b\d+\.\d+(?:[Ee]-?\d+)?\b", "{N.N}"),
     (r"@[0-9a-f]{5,8}\b", "@{HASH}"),
     // Settings that name a place on the machine.
     (r"=([ \t]+)/[^\s{]\S*", "=$1{PATH}"),
@@ -93,6 +94,7 @@ mod tests {
                 "{TIME} {TIME} {TIME}",
             ),
             ("1700000000000 1.5 0.1E-5 17", "{MS} {N.N} {N.N} 17"),
+            ("0.20123456789012 0.1712345678901 3.20123456789012345", "{N.N} {N.N} {N.N}"),
             ("home  =  /opt/rocketmq/home", "home  =  {PATH}"),
             ("a     b", "a  b"),
         ] {
