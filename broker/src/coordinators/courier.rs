@@ -19,6 +19,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use duolog_bridge::backend::NewRecord;
+use duolog_bridge::translate::origin;
 use duolog_coordinator::delivery::{Delivers, OpenNote, StoredMessage};
 use duolog_log_core::event::{Event, EventKind, Protocol};
 use duolog_log_core::gate::{GatePoint, GateSubject};
@@ -59,8 +60,11 @@ pub(super) trait Carries: Kind<Machine: Delivers> {
     /// What is told of a message that has arrived.
     const EVENT: EventKind;
 
-    /// The message as it is stored in its target now.
-    fn dress(&self, message: StoredMessage, now_ms: i64) -> NewRecord;
+    /// The timestamp of its record, by which retention goes: it is in its target from now on, and so
+    /// says its store timestamp in any case.
+    fn timestamp_ms(_message: &StoredMessage, now_ms: i64) -> i64 {
+        now_ms
+    }
 }
 
 /// Where the deliveries of one coordinator to one target stand.
@@ -370,7 +374,11 @@ impl<K: Carries> Trip<'_, K> {
                     tracing::error!(%topic, partition, offset, "a message is lost: it cannot be read");
                     continue;
                 };
-                let record = self.courier.service.kind.dress(message, clock::now_ms());
+                let now_ms = clock::now_ms();
+                let record = NewRecord {
+                    timestamp_ms: K::timestamp_ms(&message, now_ms),
+                    payload: origin::with_store_timestamp(&message.payload, now_ms).into(),
+                };
                 if draft.must_end_before(at, &record) {
                     self.send(&mut draft).await?;
                 }

@@ -4,9 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use duolog_bridge::backend::NewRecord;
-use duolog_bridge::translate::origin;
-use duolog_coordinator::delivery::{Delivers, StoredMessage};
+use duolog_coordinator::delivery::Delivers;
 use duolog_coordinator::inflight::error::InflightError;
 use duolog_coordinator::inflight::event::{Ask, Event, Key, Notice, Response};
 use duolog_coordinator::inflight::shard::InflightShard;
@@ -218,19 +216,9 @@ impl Kind for InHand {
             runtime.notify(Event::TopicGone(topic), now);
         }
     }
-
-    fn before_input(&self, _: &mut Runtime<InflightShard>, (): &mut (), _: Now) {}
-
-    fn ended(&self, (): &mut ()) {}
 }
 
 impl Carries for InHand {
     const GATE: GatePoint = GatePoint::DeadLetterDeliver;
     const EVENT: EventKind = EventKind::DeadLetterStore;
-
-    /// It is among the dead letters from now on.
-    fn dress(&self, message: StoredMessage, now_ms: i64) -> NewRecord {
-        let payload = origin::with_store_timestamp(&message.payload, now_ms);
-        NewRecord { timestamp_ms: now_ms, payload: payload.into() }
-    }
 }

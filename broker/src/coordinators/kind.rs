@@ -61,16 +61,18 @@ pub(super) trait Kind: Send + Sync + Sized + 'static {
     );
 
     /// The log was read: brings in what happened meanwhile.
-    fn loaded(&self, runtime: &mut Runtime<Self::Machine>, memory: &mut Self::Memory, now: Now);
+    fn loaded(&self, _runtime: &mut Runtime<Self::Machine>, _memory: &mut Self::Memory, _now: Now) {
+    }
 
     /// The machine is about to decide something: tells it what it has to know first.
     fn before_input(
         &self,
-        runtime: &mut Runtime<Self::Machine>,
-        memory: &mut Self::Memory,
-        now: Now,
-    );
+        _runtime: &mut Runtime<Self::Machine>,
+        _memory: &mut Self::Memory,
+        _now: Now,
+    ) {
+    }
 
     /// The machine is given up.
-    fn ended(&self, memory: &mut Self::Memory);
+    fn ended(&self, _memory: &mut Self::Memory) {}
 }

@@ -5,12 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use duolog_bridge::backend::NewRecord;
-use duolog_bridge::translate::origin;
-use duolog_coordinator::delivery::{Delivers, StoredMessage};
+use duolog_coordinator::delivery::Delivers;
 use duolog_coordinator::record::timer::{TimedMessage, TimerRecord};
-use duolog_coordinator::runtime::Runtime;
-use duolog_coordinator::time::Now;
 use duolog_coordinator::timer::error::TimerError;
 use duolog_coordinator::timer::event::{Event, Key, Notice, Response, Waiting};
 use duolog_coordinator::timer::shard::TimerShard;
@@ -198,24 +194,11 @@ impl Kind for Timing {
             Notice::Trim(offset) => courier.trim(index, offset),
         }
     }
-
-    fn loaded(&self, _: &mut Runtime<TimerShard>, (): &mut (), _: Now) {}
-
-    fn before_input(&self, _: &mut Runtime<TimerShard>, (): &mut (), _: Now) {}
-
-    fn ended(&self, (): &mut ()) {}
 }
 
 impl Carries for Timing {
     const GATE: GatePoint = GatePoint::DelayFire;
     const EVENT: EventKind = EventKind::DelayFire;
-
-    /// It is in its topic from now on: so says its store timestamp, and so does the record's own, by
-    /// which retention goes.
-    fn dress(&self, message: StoredMessage, now_ms: i64) -> NewRecord {
-        let payload = origin::with_store_timestamp(&message.payload, now_ms);
-        NewRecord { timestamp_ms: now_ms, payload: payload.into() }
-    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use duolog_bridge::backend::NewRecord;
-use duolog_bridge::translate::origin;
 use duolog_coordinator::delivery::StoredMessage;
-use duolog_coordinator::runtime::Runtime;
-use duolog_coordinator::time::Now;
 use duolog_coordinator::txn::rocketmq::check_back::CheckConfig;
 use duolog_coordinator::txn::rocketmq::error::HalfError;
 use duolog_coordinator::txn::rocketmq::event::Notice;
@@ -83,22 +79,14 @@ impl Kind for Prepared {
             }
         }
     }
-
-    fn loaded(&self, _: &mut Runtime<HalfShard>, (): &mut (), _: Now) {}
-
-    fn before_input(&self, _: &mut Runtime<HalfShard>, (): &mut (), _: Now) {}
-
-    fn ended(&self, (): &mut ()) {}
 }
 
 impl Carries for Prepared {
     const GATE: GatePoint = GatePoint::HalfDeliver;
     const EVENT: EventKind = EventKind::HalfDeliver;
 
-    /// It is in its queue from now on, and so says its store timestamp; its producer made it when it
-    /// was sent, and so says the record's own.
-    fn dress(&self, message: StoredMessage, now_ms: i64) -> NewRecord {
-        let payload = origin::with_store_timestamp(&message.payload, now_ms);
-        NewRecord { timestamp_ms: message.timestamp_ms, payload: payload.into() }
+    /// Its producer made it when it was sent.
+    fn timestamp_ms(message: &StoredMessage, _now_ms: i64) -> i64 {
+        message.timestamp_ms
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use duolog_bridge::translate::origin::{ORIGIN_HEADER, Origin};
+use duolog_coordinator::delivery::StoredMessage;
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::GateAction;
 use duolog_log_core::ids::{NodeId, TopicPartition};

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use duolog_coordinator::runtime::Runtime;
-use duolog_coordinator::time::Now;
 use duolog_coordinator::txn::kafka::config::TxnConfig;
 use duolog_coordinator::txn::kafka::error::TxnError;
 use duolog_coordinator::txn::kafka::response::Notice;
@@ -63,12 +61,6 @@ impl Kind for Transactional {
             self.env.handle.spawn(writer.complete(markers));
         }
     }
-
-    fn loaded(&self, _: &mut Runtime<TxnShard>, (): &mut (), _: Now) {}
-
-    fn before_input(&self, _: &mut Runtime<TxnShard>, (): &mut (), _: Now) {}
-
-    fn ended(&self, (): &mut ()) {}
 }
 
 /// The node's settings in the coordinators' terms.
