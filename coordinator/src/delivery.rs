@@ -14,6 +14,8 @@
 //! A stop anywhere repeats the open notes from step 2 on. No marker is written to the target, and no
 //! offset there is left out. Notes of one target are followed in their order.
 
+pub(crate) mod refusals;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! Why a timer coordinator refuses.
 
-use crate::error::AppendError;
-use crate::record::TooLong;
+use crate::delivery::refusals::named_as_the_log_refuses;
 
 /// A refusal; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,23 +22,4 @@ pub enum TimerError {
     TooMany,
 }
 
-impl From<AppendError> for TimerError {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::NotEnoughReplicas => Self::NotAvailable,
-            AppendError::TooLarge => Self::TooLarge,
-            // The log of timers has no producers.
-            AppendError::NotLeader
-            | AppendError::Storage
-            | AppendError::ProducerFenced
-            | AppendError::NotInTransaction
-            | AppendError::CoordinatorFenced => Self::NotCoordinator,
-        }
-    }
-}
-
-impl From<TooLong> for TimerError {
-    fn from(_: TooLong) -> Self {
-        Self::TooLarge
-    }
-}
+named_as_the_log_refuses!(TimerError);
