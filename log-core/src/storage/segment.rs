@@ -24,6 +24,7 @@ mod keys;
 mod read;
 mod rebuild;
 mod retire;
+mod side_run;
 mod tags;
 mod times;
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use super::side_run::{HeldBytes, decode};
 use super::times::SideEntries;
 use super::{Indexes, Segment};
 use crate::limits;
@@ -49,29 +50,16 @@ impl SegmentKeys {
 struct HeldRun {
     rule: u8,
     run: KeyRun,
-    held_bytes: usize,
-    budget: Arc<TailBudget>,
+    held: HeldBytes,
 }
 
 impl HeldRun {
     /// Takes in the next batch; false when there is no memory for its keys.
     fn push(&mut self, batch: &DecodedBatch, rule: KeyRule<'_>) -> bool {
-        let (held_bytes, budget) = (&mut self.held_bytes, &self.budget);
-        let in_memory = self.run.memory_bytes();
+        let (in_memory, held) = (self.run.memory_bytes(), &mut self.held);
         self.run.push(batch, rule, |bytes| {
-            let grows =
-                in_memory.saturating_add(bytes) <= limits::KEY_RUN_BYTES_MAX && budget.take(bytes);
-            if grows {
-                *held_bytes += bytes;
-            }
-            grows
+            in_memory.saturating_add(bytes) <= limits::KEY_RUN_BYTES_MAX && held.take(bytes)
         })
-    }
-}
-
-impl Drop for HeldRun {
-    fn drop(&mut self) {
-        self.budget.give_back(self.held_bytes);
     }
 }
 
@@ -94,8 +82,7 @@ impl Segment {
         let mut run = held.take().filter(|run| run.rule == rule.id).unwrap_or_else(|| HeldRun {
             rule: rule.id,
             run: KeyRun::starting_at(self.base_offset),
-            held_bytes: 0,
-            budget: Arc::clone(budget),
+            held: HeldBytes::of(budget),
         });
         let before = run.run.to();
         let is_far = start.saturating_sub(before) > end.saturating_sub(start);
@@ -114,16 +101,10 @@ impl Segment {
         if let Some(whole) = self.keys.whole(rule)? {
             return Ok(Some(whole));
         }
-        let Indexes::Sealed(indexes) = &self.indexes else { return Ok(None) };
-        let _alone = indexes.completing.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = side_kind(rule);
-        let Some(found) = self.side_content(FileKind::KeyIndex, kind)? else { return Ok(None) };
-        if found.covered_from > self.base_offset || found.covered_to < self.end_offset()? {
+        let Some(found) = self.whole_side(FileKind::KeyIndex, side_kind(rule))? else {
             return Ok(None);
-        }
-        let file = self.map(FileKind::KeyIndex)?;
-        let len = found.entries.len();
-        self.keys.set_whole(rule, SideEntries::Mapped { file, len });
+        };
+        self.keys.set_whole(rule, found);
         self.keys.whole(rule)
     }
 
@@ -136,13 +117,7 @@ impl Segment {
         while held.run.to() < enough && bytes_left > 0 {
             let Step::Batch(batch) = walk.next_batch()? else { break };
             bytes_left = bytes_left.saturating_sub(batch.content.len());
-            let limit = limits::DECOMPRESSED_BATCH_BYTES_MAX;
-            let decoded = DecodedBatch::decode(&batch.content, &mut decompressor, limit).map_err(
-                |reason| LogError::Corrupt {
-                    offset: batch.header.base_offset,
-                    reason: reason.to_string(),
-                },
-            )?;
+            let decoded = decode(&batch, &mut decompressor)?;
             if !held.push(&decoded, rule) {
                 break;
             }

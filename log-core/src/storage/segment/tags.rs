@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
+use super::side_run::{HeldBytes, decode};
 use super::times::SideEntries;
 use super::{Indexes, Segment};
 use crate::limits;
 use crate::log::{LogError, TailBudget};
-use crate::record::{DecodedBatch, Decompressor, Record};
+use crate::record::{Decompressor, Record};
 use crate::storage::names::FileKind;
 use crate::storage::side_file::SideContent;
 use crate::storage::tags::{TAGS, TagRun, Tags, slice_of};
@@ -32,25 +33,14 @@ impl SegmentTags {
 #[derive(Debug)]
 struct HeldRun {
     run: TagRun,
-    held_bytes: usize,
-    budget: Arc<TailBudget>,
+    held: HeldBytes,
 }
 
 impl HeldRun {
     /// Takes `bytes` more from the budget; false when it is used up or the run is long enough.
     fn grow(&mut self, bytes: usize) -> bool {
-        let grows = self.run.memory_bytes().saturating_add(bytes) <= limits::TAG_RUN_BYTES_MAX
-            && self.budget.take(bytes);
-        if grows {
-            self.held_bytes += bytes;
-        }
-        grows
-    }
-}
-
-impl Drop for HeldRun {
-    fn drop(&mut self) {
-        self.budget.give_back(self.held_bytes);
+        self.run.memory_bytes().saturating_add(bytes) <= limits::TAG_RUN_BYTES_MAX
+            && self.held.take(bytes)
     }
 }
 
@@ -77,8 +67,7 @@ impl Segment {
             None => match self.batch_at(start)? {
                 Some(batch) => HeldRun {
                     run: TagRun::starting_at(batch.header.base_offset.min(start)),
-                    held_bytes: 0,
-                    budget: Arc::clone(budget),
+                    held: HeldBytes::of(budget),
                 },
                 None => return Ok(Tags::new(start, Bytes::new())),
             },
@@ -96,15 +85,8 @@ impl Segment {
         if let Some(whole) = self.tags.whole.get() {
             return Ok(Some(whole.content()?));
         }
-        let Indexes::Sealed(indexes) = &self.indexes else { return Ok(None) };
-        let _alone = indexes.completing.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = self.side_content(FileKind::TagIndex, TAGS)? else { return Ok(None) };
-        if found.covered_from > self.base_offset || found.covered_to < self.end_offset()? {
-            return Ok(None);
-        }
-        let file = self.map(FileKind::TagIndex)?;
-        let len = found.entries.len();
-        let whole = self.tags.whole.get_or_init(|| SideEntries::Mapped { file, len });
+        let Some(found) = self.whole_side(FileKind::TagIndex, TAGS)? else { return Ok(None) };
+        let whole = self.tags.whole.get_or_init(|| found);
         Ok(Some(whole.content()?))
     }
 
@@ -123,13 +105,7 @@ impl Segment {
             if !cost.is_some_and(|bytes| held.grow(bytes)) {
                 break;
             }
-            let limit = limits::DECOMPRESSED_BATCH_BYTES_MAX;
-            let decoded = DecodedBatch::decode(&batch.content, &mut decompressor, limit).map_err(
-                |reason| LogError::Corrupt {
-                    offset: batch.header.base_offset,
-                    reason: reason.to_string(),
-                },
-            )?;
+            let decoded = decode(&batch, &mut decompressor)?;
             held.run.push(&decoded, tag_of);
         }
         Ok(())
