@@ -4,8 +4,7 @@
 //! A batch names offsets by a set of bits above its first; queues and offsets that are not there are
 //! passed over. Source: AckMessageProcessor.
 
-use super::pop::handle::Handle;
-use super::pop::{illegal_queue, known_topic};
+use super::pop::Popped;
 use super::{Call, Outcome, Refusal};
 use crate::backend::{Backend, PopQueue};
 use crate::bodies::{BatchAck, BatchAckMessageRequestBody};
@@ -13,25 +12,15 @@ use crate::response_code::ResponseCode;
 
 pub(crate) async fn one<B: Backend>(call: Call<B>) -> Outcome {
     let Call { shared, session, reply, request } = call;
-    let group: &str = request.field("consumerGroup")?;
-    let name: &str = request.field("topic")?;
-    let queue_id: i32 = request.field("queueId")?;
-    let offset: i64 = request.field("offset")?;
-    let handle = Handle::parse(request.field("extraInfo")?)?;
-    let topic = known_topic(&shared, name)?;
-    if !(0..topic.read_queues).contains(&queue_id) {
-        let remark = illegal_queue(queue_id, name, &topic, session.peer());
-        return Err(Refusal::new(ResponseCode::MESSAGE_ILLEGAL, remark));
-    }
-    let view = shared.backend.partition(&topic, queue_id).await.unwrap_or_default();
+    let popped = Popped::decode(&request, &shared, session.peer()).await?;
+    let Popped { name, queue_id, offset, view, .. } = &popped;
     let (min, max) = (view.log_start_offset, view.last_stable_offset);
-    if !(min..=max).contains(&offset) {
+    if !(min..=max).contains(offset) {
         let remark =
             format!("offset is illegal, key:{name}@{queue_id}, commit:{offset}, store:{min}~{max}");
         return Err(Refusal::new(ResponseCode::NO_MESSAGE, remark));
     }
-    let queue = PopQueue { group, topic: &topic, partition: queue_id };
-    shared.backend.pop_settle(queue, vec![offset], handle.popped_ms).await?;
+    shared.backend.pop_settle(popped.queue(), vec![*offset], popped.handle.popped_ms).await?;
     Ok(reply.ok())
 }
 

@@ -4,28 +4,18 @@
 //! answer is the same, as in the original.
 //! Source: ChangeInvisibleTimeProcessor.
 
-use super::pop::handle::Handle;
-use super::pop::{illegal_queue, known_topic};
-use super::{Call, Outcome, Refusal};
-use crate::backend::{Backend, PopAgain, PopQueue};
+use super::pop::Popped;
+use super::{Call, Outcome};
+use crate::backend::{Backend, PopAgain};
 use crate::limits::INVISIBLE_MS_MAX;
 use crate::response_code::ResponseCode;
 
 pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     let Call { shared, session, reply, request } = call;
-    let group: &str = request.field("consumerGroup")?;
-    let name: &str = request.field("topic")?;
-    let queue_id: i32 = request.field("queueId")?;
-    let offset: i64 = request.field("offset")?;
     let asked_ms: i64 = request.field("invisibleTime")?;
-    let handle = Handle::parse(request.field("extraInfo")?)?;
-    let topic = known_topic(&shared, name)?;
-    if !(0..topic.read_queues).contains(&queue_id) {
-        let remark = illegal_queue(queue_id, name, &topic, session.peer());
-        return Err(Refusal::new(ResponseCode::MESSAGE_ILLEGAL, remark));
-    }
-    let view = shared.backend.partition(&topic, queue_id).await.unwrap_or_default();
-    if !(view.log_start_offset..view.last_stable_offset).contains(&offset) {
+    let popped = Popped::decode(&request, &shared, session.peer()).await?;
+    let Popped { offset, handle, view, .. } = &popped;
+    if !(view.log_start_offset..view.last_stable_offset).contains(offset) {
         return Ok(reply.code(ResponseCode::NO_MESSAGE));
     }
     let now_ms = shared.backend.now_ms();
@@ -35,9 +25,8 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     } else {
         (now_ms, asked_ms)
     };
-    let queue = PopQueue { group, topic: &topic, partition: queue_id };
     let again = PopAgain { until_ms, renamed_ms };
-    shared.backend.pop_delay(queue, offset, handle.popped_ms, again).await?;
+    shared.backend.pop_delay(popped.queue(), *offset, handle.popped_ms, again).await?;
     let answer = reply.ok().with_field("popTime", renamed_ms);
     let answer = answer.with_field("invisibleTime", invisible_ms);
     Ok(answer.with_field("reviveQid", handle.revive_queue))

@@ -8,9 +8,12 @@ pub(super) mod wait;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use self::handle::Handle;
 use super::Refusal;
 use super::rules::SEE_FAQ;
-use crate::backend::{Backend, PERM_READ, PopOrder, SubscriptionGroup, Topic};
+use crate::backend::{
+    Backend, PERM_READ, PartitionView, PopOrder, PopQueue, SubscriptionGroup, Topic,
+};
 use crate::dispatch::Shared;
 use crate::limits::{ATTEMPT_BYTES_MAX, POP_MESSAGES_MAX};
 use crate::processors::filter::Filter;
@@ -102,10 +105,7 @@ pub(crate) fn find_topic<B: Backend>(
     Ok(topic)
 }
 
-pub(crate) fn known_topic<B: Backend>(
-    shared: &Shared<B>,
-    name: &str,
-) -> Result<Arc<Topic>, Refusal> {
+fn known_topic<B: Backend>(shared: &Shared<B>, name: &str) -> Result<Arc<Topic>, Refusal> {
     shared.topic(name).ok_or_else(|| {
         Refusal::new(
             ResponseCode::TOPIC_NOT_EXIST,
@@ -114,7 +114,46 @@ pub(crate) fn known_topic<B: Backend>(
     })
 }
 
-pub(crate) fn illegal_queue(queue_id: i32, name: &str, topic: &Topic, peer: SocketAddr) -> String {
+/// A message that was popped, by the client's own words.
+#[derive(Debug)]
+pub(crate) struct Popped<'a> {
+    pub(crate) group: &'a str,
+    /// The topic as the client calls it.
+    pub(crate) name: &'a str,
+    pub(crate) topic: Arc<Topic>,
+    pub(crate) queue_id: i32,
+    pub(crate) offset: i64,
+    pub(crate) handle: Handle,
+    /// Its queue.
+    pub(crate) view: PartitionView,
+}
+
+impl<'a> Popped<'a> {
+    pub(crate) async fn decode<B: Backend>(
+        request: &'a RemotingCommand,
+        shared: &Shared<B>,
+        peer: SocketAddr,
+    ) -> Result<Self, Refusal> {
+        let group: &str = request.field("consumerGroup")?;
+        let name: &str = request.field("topic")?;
+        let queue_id: i32 = request.field("queueId")?;
+        let offset: i64 = request.field("offset")?;
+        let handle = Handle::parse(request.field("extraInfo")?)?;
+        let topic = known_topic(shared, name)?;
+        if !(0..topic.read_queues).contains(&queue_id) {
+            let remark = illegal_queue(queue_id, name, &topic, peer);
+            return Err(Refusal::new(ResponseCode::MESSAGE_ILLEGAL, remark));
+        }
+        let view = shared.backend.partition(&topic, queue_id).await.unwrap_or_default();
+        Ok(Self { group, name, topic, queue_id, offset, handle, view })
+    }
+
+    pub(crate) fn queue(&self) -> PopQueue<'_> {
+        PopQueue { group: self.group, topic: &self.topic, partition: self.queue_id }
+    }
+}
+
+fn illegal_queue(queue_id: i32, name: &str, topic: &Topic, peer: SocketAddr) -> String {
     format!(
         "queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{}] \
          consumer:[/{peer}]",
