@@ -2,6 +2,7 @@
 
 mod backend;
 mod client;
+mod groups;
 mod pop;
 mod state;
 

@@ -21,6 +21,7 @@ mod placement;
 mod published;
 mod registry;
 mod round;
+mod shared;
 mod task;
 mod timer;
 mod transactions;
@@ -28,120 +29,35 @@ mod trouble;
 mod upkeep;
 mod waiters;
 
-use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
-use duolog_log_core::ids::{LeaderEpoch, NodeId, TopicId, TopicPartition};
-use duolog_log_core::log::{LogReader, OpenHint, Shutdown, TailBudget};
+use duolog_log_core::ids::{TopicId, TopicPartition};
+use duolog_log_core::log::{LogReader, OpenHint, Shutdown};
 use duolog_log_core::replication::partition::Acks;
-use duolog_log_core::storage::disk::{DiskError, DiskResult};
 use duolog_log_core::storage::names::FileKind;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use self::append::{Append, AppendError, AppendResult, Flush, Payload};
-use self::flusher::Flusher;
 pub use self::inbox::Placed;
 use self::inbox::{End, Inbox};
 pub use self::placement::PlacementError;
 pub use self::published::Offsets;
 use self::published::Published;
 pub use self::registry::Partitions;
+pub use self::shared::Shared;
 use self::task::Command;
-use self::timer::Timer;
 use self::transactions::OpenTransactions;
 pub use self::transactions::ProducerState;
 pub use self::waiters::Registration;
 use self::waiters::Waiters;
 use crate::config::topic::TopicConfig;
 use crate::controller::image::Topic;
-use crate::instruments::Instruments;
-use crate::limits::{
-    KEY_BUDGET_BYTES, TAG_BUDGET_BYTES, TAIL_BUDGET_BYTES, WAITING_BYTES_MAX, WAITING_UNIT_BYTES,
-};
-use crate::log_dirs::{LogDir, LogDirs};
-use crate::metrics::Metrics;
-
-/// What all partitions of a node have in common.
-#[derive(Debug)]
-pub struct Shared {
-    /// Where the folders are.
-    pub log_dirs: LogDirs,
-    /// This node.
-    pub node: NodeId,
-    leader_epoch: AtomicI32,
-    flusher: Flusher,
-    timer: Timer,
-    instruments: Arc<Instruments>,
-    metrics: Arc<Metrics>,
-    /// Those that the checkpoints mean by their names.
-    topics_at_start: OnceLock<HashSet<TopicId>>,
-    /// Held by the thread that writes a checkpoint.
-    checkpoint_writer: Mutex<()>,
-    /// Held by moves to other log directories: as many at a time as there are directories.
-    movers: Semaphore,
-    /// A sealed segment was synced: the recovery point is worth being written.
-    seal_synced: Notify,
-    tail_budget: Arc<TailBudget>,
-    tag_budget: Arc<TailBudget>,
-    key_budget: Arc<TailBudget>,
-    last_config: open::LastConfig,
-    /// Of every log that there is not yet.
-    empty_reader: Arc<LogReader>,
-    /// Where owners run: the flusher's thread is outside of it.
-    runtime: tokio::runtime::Handle,
-    stopping: CancellationToken,
-}
-
-impl Shared {
-    /// For the partitions in `log_dirs`; call it inside the runtime that their owners shall run on.
-    ///
-    /// Errors: the flusher's thread cannot be started.
-    pub fn new(
-        log_dirs: LogDirs,
-        node: NodeId,
-        instruments: Arc<Instruments>,
-        metrics: Arc<Metrics>,
-        stopping: CancellationToken,
-    ) -> DiskResult<Self> {
-        let no_thread =
-            |error| DiskError::new("start a flusher for", log_dirs.metadata().path(), error);
-        Ok(Self {
-            node,
-            leader_epoch: AtomicI32::new(0),
-            flusher: Flusher::start().map_err(no_thread)?,
-            timer: Timer::default(),
-            instruments,
-            metrics,
-            topics_at_start: OnceLock::new(),
-            checkpoint_writer: Mutex::new(()),
-            seal_synced: Notify::new(),
-            movers: Semaphore::new(log_dirs.all().len()),
-            tail_budget: Arc::new(TailBudget::new(TAIL_BUDGET_BYTES)),
-            tag_budget: Arc::new(TailBudget::new(TAG_BUDGET_BYTES)),
-            key_budget: Arc::new(TailBudget::new(KEY_BUDGET_BYTES)),
-            last_config: open::LastConfig::default(),
-            empty_reader: Arc::new(LogReader::empty()),
-            runtime: tokio::runtime::Handle::current(),
-            stopping,
-            log_dirs,
-        })
-    }
-
-    /// The epoch in which this run of the node leads all its partitions.
-    pub fn leader_epoch(&self) -> LeaderEpoch {
-        LeaderEpoch(self.leader_epoch.load(Ordering::Acquire))
-    }
-
-    /// Begins an epoch, before the first partition of clients is opened.
-    pub(crate) fn set_leader_epoch(&self, epoch: LeaderEpoch) {
-        self.leader_epoch.store(epoch.0, Ordering::Release);
-    }
-}
+use crate::limits::{WAITING_BYTES_MAX, WAITING_UNIT_BYTES};
+use crate::log_dirs::LogDir;
 
 /// One partition of one topic on this node.
 #[derive(Debug)]

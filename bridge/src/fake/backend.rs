@@ -346,34 +346,8 @@ impl Backend for FakeBackend {
     }
 
     async fn consumer_heartbeat(&self, heartbeat: ConsumerHeartbeat) -> Result<GroupChange> {
-        let mut state = self.state.lock();
-        let now = self.now_ms();
-        let view = state.groups.entry(heartbeat.group).or_insert_with(|| GroupView {
-            consume_type: heartbeat.consume_type,
-            message_model: heartbeat.message_model,
-            consume_from_where: heartbeat.consume_from_where,
-            members: Vec::new(),
-            subscriptions: BTreeMap::new(),
-        });
-        view.consume_type = heartbeat.consume_type;
-        view.message_model = heartbeat.message_model;
-        view.consume_from_where = heartbeat.consume_from_where;
-        let is_known = |member: &Member| member.client == heartbeat.client;
-        let members = !view.members.iter().any(is_known);
-        view.members.retain(|member| member.client.client_id != heartbeat.client.client_id);
-        view.members.push(Member { client: heartbeat.client, last_heartbeat_ms: now });
-        view.members.sort_by(|one, other| one.client.client_id.cmp(&other.client.client_id));
-        let mut subscriptions = false;
-        if let Some(wanted) = heartbeat.subscriptions {
-            let old = std::mem::take(&mut view.subscriptions);
-            for new in wanted {
-                let kept = old.get(&new.topic).filter(|old| old.version >= new.version);
-                let kept = Arc::clone(kept.unwrap_or(&new));
-                view.subscriptions.insert(Arc::clone(&new.topic), kept);
-            }
-            subscriptions = old != view.subscriptions;
-        }
-        Ok(GroupChange { members, subscriptions })
+        let now_ms = self.now_ms();
+        Ok(self.state.lock().heartbeat(heartbeat, now_ms))
     }
 
     async fn consumer_leave(&self, group: &str, client_id: &str) -> Result<()> {
@@ -437,15 +411,7 @@ impl Backend for FakeBackend {
     }
 
     fn session_closed(&self, session: SessionId) {
-        let mut state = self.state.lock();
-        state.closed.push(session);
-        for view in state.groups.values_mut() {
-            view.members.retain(|member| member.client.session != session);
-        }
-        state.groups.retain(|_, view| !view.members.is_empty());
-        for members in state.producers.values_mut() {
-            members.retain(|_, member| member.client.session != session);
-        }
+        self.state.lock().close(session);
     }
 
     fn group(&self, name: &str) -> Option<Arc<GroupView>> {
