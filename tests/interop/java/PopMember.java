@@ -1,6 +1,7 @@
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -12,7 +13,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * RocketmqDriver finds it by name. Messages come as events.
  */
 final class PopMember {
-  private static final Map<String, AtomicBoolean> HOLDING = new ConcurrentHashMap<>();
+  private static final Map<String, CountDownLatch> HOLDING = new ConcurrentHashMap<>();
 
   /**
    * pop name= group= topic= [invisible=ms] [fail=]: the listener fails with messages that came back
@@ -23,7 +24,7 @@ final class PopMember {
     String name = args.need("name");
     int fail = args.number("fail", 0);
     int invisible = args.number("invisible", 60_000);
-    AtomicBoolean holding = new AtomicBoolean(true);
+    CountDownLatch holding = new CountDownLatch(1);
     HOLDING.put(name, holding);
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(args.need("group"));
     consumer.setNamesrvAddr(namesrv);
@@ -39,10 +40,7 @@ final class PopMember {
         Wire.print(RocketmqDriver.json(message).put("event", "record").put("member", name));
       }
       if (found.stream().anyMatch(message -> "hold".equals(message.getTags()))) {
-        long until = System.nanoTime() + (invisible + 500) * 1_000_000L;
-        while (holding.get() && System.nanoTime() < until) {
-          pause();
-        }
+        hold(holding, invisible + 500);
       }
       return found.stream().anyMatch(message -> message.getReconsumeTimes() < fail)
           ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
@@ -53,12 +51,12 @@ final class PopMember {
 
   /** release name=: what is held is acknowledged. */
   static void release(String name) {
-    HOLDING.get(name).set(false);
+    HOLDING.get(name).countDown();
   }
 
-  private static void pause() {
+  private static void hold(CountDownLatch holding, long ms) {
     try {
-      Thread.sleep(20);
+      holding.await(ms, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -1,20 +1,28 @@
 package suite;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.AckCallback;
 import org.apache.rocketmq.client.consumer.AckResult;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.PopCallback;
 import org.apache.rocketmq.client.consumer.PopResult;
 import org.apache.rocketmq.common.constant.ConsumeInitMode;
+import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageRequestMode;
+import org.apache.rocketmq.remoting.CommandCustomHeader;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
+import org.apache.rocketmq.remoting.protocol.RequestCode;
 import org.apache.rocketmq.remoting.protocol.header.AckMessageRequestHeader;
 import org.apache.rocketmq.remoting.protocol.header.ChangeInvisibleTimeRequestHeader;
 import org.apache.rocketmq.remoting.protocol.header.ExtraInfoUtil;
+import org.apache.rocketmq.remoting.protocol.header.NotificationRequestHeader;
+import org.apache.rocketmq.remoting.protocol.header.PeekMessageRequestHeader;
 import org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader;
 
 /** Pops: messages that are invisible for a time, then gone or there again. */
@@ -28,6 +36,9 @@ final class PopCases {
     suite.slow("pop.invisible-for-longer", PopCases::longer);
     suite.slow("pop.in-order", PopCases::inOrder);
     suite.slow("pop.by-tag", PopCases::byTag);
+    suite.slow("pop.acknowledged-together", PopCases::acknowledgedTogether);
+    suite.slow("pop.notified", PopCases::notified);
+    suite.slow("pop.peeked", PopCases::peeked);
   }
 
   private static PopMessageRequestHeader header(String group, String topic, int most, long invisibleMs, String tags, boolean order) {
@@ -78,18 +89,7 @@ final class PopCases {
   private static String settle(Stage stage, String group, MessageExt message, long invisibleMs) throws Exception {
     String extra = message.getProperty("POP_CK");
     String[] parts = ExtraInfoUtil.split(extra);
-    CompletableFuture<AckResult> answer = new CompletableFuture<>();
-    AckCallback callback = new AckCallback() {
-      @Override
-      public void onSuccess(AckResult result) {
-        answer.complete(result);
-      }
-
-      @Override
-      public void onException(Throwable thrown) {
-        answer.completeExceptionally(thrown);
-      }
-    };
+    Acknowledgement answer = new Acknowledgement();
     if (invisibleMs == 0) {
       AckMessageRequestHeader header = new AckMessageRequestHeader();
       header.setConsumerGroup(group);
@@ -97,7 +97,7 @@ final class PopCases {
       header.setQueueId(ExtraInfoUtil.getQueueId(parts));
       header.setOffset(ExtraInfoUtil.getQueueOffset(parts));
       header.setExtraInfo(extra);
-      stage.clients.api().ackMessageAsync(stage.clients.broker, Clients.TIMEOUT_MS, callback, header);
+      stage.clients.api().ackMessageAsync(stage.clients.broker, Clients.TIMEOUT_MS, answer, header);
     } else {
       ChangeInvisibleTimeRequestHeader header = new ChangeInvisibleTimeRequestHeader();
       header.setConsumerGroup(group);
@@ -106,9 +106,34 @@ final class PopCases {
       header.setOffset(ExtraInfoUtil.getQueueOffset(parts));
       header.setExtraInfo(extra);
       header.setInvisibleTime(invisibleMs);
-      stage.clients.api().changeInvisibleTimeAsync(stage.brokerName(), stage.clients.broker, header, Clients.TIMEOUT_MS, callback);
+      stage.clients.api().changeInvisibleTimeAsync(stage.brokerName(), stage.clients.broker, header, Clients.TIMEOUT_MS, answer);
     }
-    return answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS).getStatus().toString();
+    return answer.status();
+  }
+
+  /** The answer to an acknowledgement. */
+  private static final class Acknowledgement implements AckCallback {
+    private final CompletableFuture<AckResult> answer = new CompletableFuture<>();
+
+    @Override
+    public void onSuccess(AckResult result) {
+      answer.complete(result);
+    }
+
+    @Override
+    public void onException(Throwable thrown) {
+      answer.completeExceptionally(thrown);
+    }
+
+    String status() throws Exception {
+      return answer.get(Stage.LIMIT_MS, TimeUnit.MILLISECONDS).getStatus().toString();
+    }
+  }
+
+  /** The answer to a request that no method of the client makes. */
+  private static RemotingCommand ask(Stage stage, int code, CommandCustomHeader header) throws Exception {
+    RemotingCommand request = RemotingCommand.createRequestCommand(code, header);
+    return stage.clients.api().getRemotingClient().invokeSync(stage.clients.broker, request, Clients.TIMEOUT_MS);
   }
 
   private static void pushConsumer(Stage stage) throws Exception {
@@ -194,5 +219,56 @@ final class PopCases {
     }
     stage.awaitEnd(topic, 0, 3);
     stage.say(Words.bodies(await(stage, group, topic, 32, 60_000, "A", false)));
+  }
+
+  private static void acknowledgedTogether(Stage stage) throws Exception {
+    String topic = stage.topic(1);
+    String group = stage.group();
+    stage.send(topic, "m0", "m1", "m2");
+    stage.awaitEnd(topic, 0, 3);
+    List<MessageExt> found = await(stage, group, topic, 32, 2_000, "*", false);
+    stage.say("popped " + Words.bodies(found));
+    List<String> handles = found.stream().filter(message -> !Stage.text(message).equals("m1"))
+        .map(message -> message.getProperty("POP_CK")).collect(Collectors.toList());
+    Acknowledgement answer = new Acknowledgement();
+    stage.clients.api().batchAckMessageAsync(stage.clients.broker, Clients.TIMEOUT_MS, answer, topic, group, handles);
+    stage.say(answer.status());
+    stage.say("again " + Words.bodies(await(stage, group, topic, 32, 60_000, "*", false)));
+  }
+
+  private static void notified(Stage stage) throws Exception {
+    String topic = stage.topic(1);
+    String group = stage.group();
+    // A group has a place in the queue once it popped.
+    stage.say("popped " + Words.bodies(pop(stage, header(group, topic, 1, 60_000, "*", false))));
+    NotificationRequestHeader header = new NotificationRequestHeader();
+    header.setConsumerGroup(group);
+    header.setTopic(topic);
+    header.setQueueId(0);
+    header.setPollTime(500);
+    header.setBornTime(System.currentTimeMillis());
+    stage.say("of nothing: " + ask(stage, RequestCode.NOTIFICATION, header).getExtFields().get("hasMsg"));
+    stage.send(topic, "m");
+    stage.awaitEnd(topic, 0, 1);
+    header.setBornTime(System.currentTimeMillis());
+    stage.say("of one: " + ask(stage, RequestCode.NOTIFICATION, header).getExtFields().get("hasMsg"));
+    stage.say("popped " + Words.bodies(await(stage, group, topic, 32, 60_000, "*", false)));
+  }
+
+  private static void peeked(Stage stage) throws Exception {
+    String topic = stage.topic(1);
+    String group = stage.group();
+    stage.send(topic, "m0", "m1");
+    stage.awaitEnd(topic, 0, 2);
+    PeekMessageRequestHeader header = new PeekMessageRequestHeader();
+    header.setConsumerGroup(group);
+    header.setTopic(topic);
+    header.setQueueId(0);
+    header.setMaxMsgNums(32);
+    for (int time = 0; time < 2; time++) {
+      RemotingCommand answer = ask(stage, RequestCode.PEEK_MESSAGE, header);
+      stage.say("seen " + Words.bodies(MessageDecoder.decodes(ByteBuffer.wrap(answer.getBody()))));
+    }
+    stage.say("popped " + Words.bodies(await(stage, group, topic, 32, 60_000, "*", false)));
   }
 }
