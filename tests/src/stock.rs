@@ -1,4 +1,4 @@
-//! The stock clients and command line tools, each as a process of its own.
+//! The stock clients and command line tools.
 //!
 //! `scripts/setup` provides them below `target/interop`, those of `make verify` if asked to. A [`Driver`] runs one client version under
 //! command; the commands are documented in the drivers themselves (`tests/interop`).
@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-use crate::matrix::record::{hex, unhex};
 use crate::wait;
+
+mod tools;
+
+pub use tools::{kafka_tool, kafka_tool_in, mqadmin};
 
 /// For one command of a driver, however slow the machine.
 const CALL_LIMIT: Duration = Duration::from_secs(180);
-/// For one run of a command line tool.
-const TOOL_LIMIT: Duration = Duration::from_secs(120);
 /// RocketMQ clients before 5.0 reach into NIO buffers, which JDK 17 allows only by name.
 const OPEN_NIO: &str = "--add-opens=java.base/java.nio=ALL-UNNAMED";
 
@@ -376,94 +377,6 @@ impl ToolOutput {
         ensure!(self.status.success(), "{}: {}\n{}", self.status, self.stdout, self.stderr);
         Ok(self.stdout)
     }
-}
-
-/// Kafka's command line tools of 4.3.1, by the names of their scripts.
-const KAFKA_TOOLS: [(&str, &str); 34] = [
-    ("kafka-acls", "org.apache.kafka.tools.AclCommand"),
-    ("kafka-broker-api-versions", "org.apache.kafka.tools.BrokerApiVersionsCommand"),
-    ("kafka-client-compatibility-test", "org.apache.kafka.tools.ClientCompatibilityTest"),
-    ("kafka-client-metrics", "org.apache.kafka.tools.ClientMetricsCommand"),
-    ("kafka-cluster", "org.apache.kafka.tools.ClusterTool"),
-    ("kafka-configs", "kafka.admin.ConfigCommand"),
-    ("kafka-console-consumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"),
-    ("kafka-console-producer", "org.apache.kafka.tools.ConsoleProducer"),
-    ("kafka-console-share-consumer", "org.apache.kafka.tools.consumer.ConsoleShareConsumer"),
-    ("kafka-consumer-groups", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"),
-    ("kafka-consumer-perf-test", "org.apache.kafka.tools.ConsumerPerformance"),
-    ("kafka-delegation-tokens", "org.apache.kafka.tools.DelegationTokenCommand"),
-    ("kafka-delete-records", "org.apache.kafka.tools.DeleteRecordsCommand"),
-    ("kafka-dump-log", "org.apache.kafka.tools.DumpLogSegments"),
-    ("kafka-e2e-latency", "org.apache.kafka.tools.EndToEndLatency"),
-    ("kafka-features", "org.apache.kafka.tools.FeatureCommand"),
-    ("kafka-get-offsets", "org.apache.kafka.tools.GetOffsetShell"),
-    ("kafka-groups", "org.apache.kafka.tools.GroupsCommand"),
-    ("kafka-leader-election", "org.apache.kafka.tools.LeaderElectionCommand"),
-    ("kafka-log-dirs", "org.apache.kafka.tools.LogDirsCommand"),
-    ("kafka-metadata-quorum", "org.apache.kafka.tools.MetadataQuorumCommand"),
-    ("kafka-producer-perf-test", "org.apache.kafka.tools.ProducerPerformance"),
-    ("kafka-reassign-partitions", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
-    ("kafka-share-consumer-perf-test", "org.apache.kafka.tools.ShareConsumerPerformance"),
-    ("kafka-share-groups", "org.apache.kafka.tools.consumer.group.ShareGroupCommand"),
-    ("kafka-storage", "kafka.tools.StorageTool"),
-    ("kafka-streams-application-reset", "org.apache.kafka.tools.StreamsResetter"),
-    ("kafka-streams-groups", "org.apache.kafka.tools.streams.StreamsGroupCommand"),
-    ("kafka-topics", "org.apache.kafka.tools.TopicCommand"),
-    ("kafka-transactional-message-copier", "org.apache.kafka.tools.TransactionalMessageCopier"),
-    ("kafka-transactions", "org.apache.kafka.tools.TransactionsCommand"),
-    ("kafka-verifiable-consumer", "org.apache.kafka.tools.VerifiableConsumer"),
-    ("kafka-verifiable-producer", "org.apache.kafka.tools.VerifiableProducer"),
-    ("kafka-verifiable-share-consumer", "org.apache.kafka.tools.VerifiableShareConsumer"),
-];
-
-/// As [`kafka_tool`], in the process of a driver that has the tools on its class path (4.3.1's): exit code, and all that
-/// was printed.
-pub fn kafka_tool_in(
-    driver: &mut Driver,
-    name: &str,
-    arguments: &[&str],
-    input: &str,
-) -> anyhow::Result<(i64, String)> {
-    let class = kafka_tool_class(name)?;
-    let words: String =
-        arguments.iter().map(|argument| format!(" a={}", hex(argument.as_bytes()))).collect();
-    let told = driver.call(&format!("tool class={class} in={}{words}", hex(input.as_bytes())))?;
-    let told = told.first().context("an answer")?;
-    let printed = unhex(told["printed"].as_str().context("what was printed")?)?;
-    Ok((told["code"].as_i64().context("a code")?, printed))
-}
-
-fn kafka_tool_class(name: &str) -> anyhow::Result<&'static str> {
-    let tool = KAFKA_TOOLS.iter().find(|(script, _)| *script == name);
-    Ok(tool.with_context(|| format!("no tool {name}"))?.1)
-}
-
-/// Runs one of Kafka's command line tools, `input` as its standard input.
-pub fn kafka_tool(name: &str, arguments: &[&str], input: &str) -> anyhow::Result<ToolOutput> {
-    let mut command = java(Client::Kafka431.name(), kafka_tool_class(name)?);
-    command.args(arguments);
-    run(command, input, TOOL_LIMIT)
-}
-
-/// Runs RocketMQ's admin tool of 5.5.0: `mqadmin(namesrv, "topicList", &[])`. It waits five seconds for an answer, which
-/// may be too few on a busy machine: then it is run again, unless it writes messages.
-pub fn mqadmin(namesrv: &str, name: &str, arguments: &[&str]) -> anyhow::Result<ToolOutput> {
-    let attempts = if name == "sendMessage" { 1 } else { 3 };
-    let once = || {
-        let mut command =
-            java(Client::Rocketmq550.name(), "org.apache.rocketmq.tools.command.MQAdminStartup");
-        command.arg(name).args(["-n", namesrv]).args(arguments);
-        run(command, "", TOOL_LIMIT)
-    };
-    let mut output = once()?;
-    for _ in 1..attempts {
-        let told = [&output.stdout, &output.stderr];
-        if !told.iter().any(|text| text.contains("RemotingTimeoutException")) {
-            break;
-        }
-        output = once()?;
-    }
-    Ok(output)
 }
 
 /// Runs a command to its end, at most for `limit`.
