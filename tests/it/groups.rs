@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
 use duolog_tests::groups::{HEEDFUL, PARTITIONS, Share, join_and_leave};
+use duolog_tests::hex::hex;
 use duolog_tests::stock::{Client, Driver, kafka_tool, mqadmin, turn};
 use duolog_tests::topics::{create_kafka_topic, create_rocketmq_topic};
 use duolog_tests::wait;
@@ -48,13 +49,9 @@ fn write_with_kafka(driver: &mut Driver, topic: &str, records: &[(&str, &str)], 
     driver.call(&format!("close id={topic}")).expect("the producer closes");
 }
 
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Waits until the driver's members have seen exactly these values, in any order.
 fn await_values(driver: &Driver, member: &str, expected: &[&str]) {
-    let mut expected: Vec<String> = expected.iter().map(|value| hex(value)).collect();
+    let mut expected: Vec<String> = expected.iter().map(hex).collect();
     expected.sort();
     wait::until("the member's records", LIMIT, || {
         let events = driver.events();
@@ -96,7 +93,7 @@ fn told_by_kafka(node: &Node, group: &str, topic: &str) -> anyhow::Result<Progre
 /// What `mqadmin consumerProgress` tells.
 fn told_by_rocketmq(node: &Node, group: &str, topic: &str) -> anyhow::Result<Progress> {
     let text = mqadmin(&node.namesrv(), "consumerProgress", &["-g", group])?;
-    rows(&text.success()?, topic, [2, 4, 3, 5])
+    rows(&text, topic, [2, 4, 3, 5])
 }
 
 /// Both tools must tell this of the group.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::hex::hex;
 use duolog_tests::http;
 use duolog_tests::stock::{Client, Driver, turn};
 use duolog_tests::topics::create_kafka_topic;
@@ -31,10 +32,6 @@ fn stage() -> Stage {
     let launch = launch.set("rocketmq.transactionCheckMax", 1_000_000_000);
     let node = launch.start().expect("a node");
     Stage { node, launch, _folder: folder, _turn: turn }
-}
-
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Sends a half message; how it was answered.
@@ -75,7 +72,7 @@ fn read(driver: &mut Driver, topic: &str) -> Vec<String> {
 }
 
 fn hexed(bodies: &[&str]) -> Vec<String> {
-    let mut bodies: Vec<String> = bodies.iter().map(|body| hex(body)).collect();
+    let mut bodies: Vec<String> = bodies.iter().map(hex).collect();
     bodies.sort();
     bodies
 }

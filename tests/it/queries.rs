@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use duolog_bridge::remoting::message::Message;
 use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::hex::hex;
 use duolog_tests::raw_client::Connection;
 use duolog_tests::stock::{Client, Driver, turn};
 use duolog_tests::topics::create_rocketmq_topic;
@@ -14,10 +15,6 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const QUERY_MESSAGE: i32 = 12;
-
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Sends a message; its id.
 fn send(driver: &mut Driver, message: &str) -> String {
@@ -65,7 +62,7 @@ fn a_message_leaves_a_trace_that_is_found_by_its_id_and_its_key() {
             .call(&format!("join name=m group={group} topic=traced trace=true"))
             .expect("a member");
         let key = format!("of-{group}");
-        let keys = hex(&format!("{key} another"));
+        let keys = hex(format!("{key} another"));
         let id = send(&mut driver, &format!("topic=traced keys={keys} body={}", hex("body")));
         wait::until("all of the trace", LIMIT, || {
             let by_id = query(&mut connection, "RMQ_SYS_TRACE_TOPIC", &id)?;

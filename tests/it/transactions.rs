@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::hex::hex;
 use duolog_tests::http;
 use duolog_tests::stock::{Client, Driver, kafka_tool, mqadmin, turn};
 use duolog_tests::topics::create_kafka_topic;
@@ -30,10 +31,6 @@ fn stage(change: impl FnOnce(Launch) -> Launch) -> Stage {
     let launch = change(Launch::new(folder.path()).expect("ports"));
     let node = launch.start().expect("a node");
     Stage { node, launch, _folder: folder, _turn: turn }
-}
-
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A transactional producer that has initialized its transactions.
@@ -74,7 +71,7 @@ fn read(driver: &mut Driver, topic: &str, isolation: &str) -> Vec<String> {
 }
 
 fn hexed(values: &[&str]) -> Vec<String> {
-    let mut values: Vec<String> = values.iter().map(|value| hex(value)).collect();
+    let mut values: Vec<String> = values.iter().map(hex).collect();
     values.sort();
     values
 }
@@ -90,7 +87,7 @@ fn seen(driver: &Driver, member: &str) -> Vec<String> {
 
 /// Sum of the column `Diff` of `mqadmin consumerProgress`.
 fn diff(node: &Node, group: &str, topic: &str) -> anyhow::Result<i64> {
-    let text = mqadmin(&node.namesrv(), "consumerProgress", &["-g", group])?.success()?;
+    let text = mqadmin(&node.namesrv(), "consumerProgress", &["-g", group])?;
     let rows = text.lines().filter(|line| line.split_whitespace().any(|word| word == topic));
     let mut sum = None;
     for row in rows {

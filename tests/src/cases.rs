@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::groups::{self, Share, each_came_once, join_and_leave};
-use crate::matrix::record::hex;
+use crate::hex::hex;
 use crate::matrix::{self, Cell};
 use crate::stock::{Client, Driver};
 use crate::topics::{await_stable, create_kafka_topic};

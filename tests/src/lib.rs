@@ -6,6 +6,7 @@ pub mod wait;
 pub mod differential;
 
 pub mod cluster;
+pub mod hex;
 pub mod http;
 pub mod peer;
 pub mod program;

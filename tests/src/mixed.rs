@@ -11,8 +11,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::cluster::{Launch, Node};
+use crate::hex::unhex;
 use crate::http;
-use crate::matrix::record::unhex;
 use crate::program::Program;
 use crate::seed::Seeded;
 use crate::stock::{self, Client, Driver};

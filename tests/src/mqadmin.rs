@@ -2,7 +2,7 @@
 //! they printed against a real RocketMQ 5.5.0 (`tests/golden/mqadmin`).
 
 mod mask;
-mod process;
+pub(crate) mod process;
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Launch, Node};
 use crate::groups::EAGER;
+use crate::hex::{hex, unhex};
 use crate::http;
-use crate::matrix::record::{hex, unhex};
 use crate::program::Program;
 use crate::stock::{self, Client, Driver};
 use crate::topics::{await_stable, create_kafka_topic};

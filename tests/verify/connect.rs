@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node, Ports};
-use duolog_tests::matrix::record::hex;
+use duolog_tests::hex::hex;
 use duolog_tests::program::Program;
 use duolog_tests::stock::{Client, Driver, program, turn};
 use duolog_tests::wait;

@@ -53,7 +53,7 @@ fn await_at_least(mut running: Program, name: &str, word: &str, times: usize) ->
 
 /// All messages of a topic, by its queues' ends.
 fn written(node: &Node, topic: &str) -> anyhow::Result<usize> {
-    let text = mqadmin(&node.namesrv(), "topicStatus", &["-t", topic])?.success()?;
+    let text = mqadmin(&node.namesrv(), "topicStatus", &["-t", topic])?;
     // Broker, queue, first, end, time of the last.
     let rows = text.lines().filter(|line| line.starts_with("broker-a"));
     let ends = rows.map(|row| row.split_whitespace().nth(3).context("an end"));
@@ -188,7 +188,7 @@ fn requests_and_pulls_at_the_built_in_address() {
     let puller = start(&node, "simple.PullConsumer");
     wait::until("its positions", LIMIT, || {
         let arguments = ["-g", "please_rename_unique_group_name_5"];
-        let text = mqadmin(&node.namesrv(), "consumerProgress", &arguments)?.success()?;
+        let text = mqadmin(&node.namesrv(), "consumerProgress", &arguments)?;
         ensure!(text.contains("TopicTest") && text.contains("Consume Diff Total: 0"), "{text}");
         Ok(())
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::Launch;
-use duolog_tests::matrix::record::hex;
+use duolog_tests::hex::hex;
 use duolog_tests::peer::Peer;
 use duolog_tests::program::Program;
 use duolog_tests::stock::{Client, Driver, kafka_tool_in, program, turn};

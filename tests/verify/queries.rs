@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use duolog_tests::cluster::{Launch, Node};
+use duolog_tests::hex::hex;
 use duolog_tests::stock::{Client, Driver, mqadmin, turn};
 use duolog_tests::topics::create_rocketmq_topic;
 use duolog_tests::wait;
@@ -14,13 +15,8 @@ use serde_json::Value;
 const LIMIT: Duration = Duration::from_secs(120);
 const GENERATIONS: [Client; 2] = [Client::Rocketmq550, Client::Rocketmq498];
 
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn admin(node: &Node, command: &str, arguments: &[&str]) -> String {
-    let output = mqadmin(&node.namesrv(), command, arguments).expect("mqadmin runs");
-    format!("{}{}", output.stdout, output.stderr)
+    mqadmin(&node.namesrv(), command, arguments).expect(command)
 }
 
 /// Does a line hold these words in this order?
@@ -61,7 +57,7 @@ fn mqadmin_finds_messages_by_key_id_offset_and_trace() {
         driver.call("producer id=p trace=true").expect("a producer");
         let group = format!("g_{}", client.name().replace('.', "_"));
         driver.call(&format!("join name=m group={group} topic=asked trace=true")).expect("joins");
-        let keys = hex(&format!("{group} Shared"));
+        let keys = hex(format!("{group} Shared"));
         let sent =
             send(&mut driver, &format!("topic=asked queue=1 keys={keys} body={}", hex(&group)));
         let text = |name: &str| sent[name].as_str().unwrap_or_default().to_owned();
@@ -148,7 +144,7 @@ fn positions_are_set_back_under_members_that_consume() {
     .expect("they share");
     drivers[0].call("producer id=p").expect("a producer");
     for number in 0..MESSAGES {
-        let (queue, body) = (number % 4, hex(&number.to_string()));
+        let (queue, body) = (number % 4, hex(number.to_string()));
         send(&mut drivers[0], &format!("topic=again queue={queue} body={body}"));
     }
     // Each member of the broadcast has had every message once, those of the other group share them.

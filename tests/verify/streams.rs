@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use duolog_tests::cluster::{Launch, Node};
-use duolog_tests::matrix::record::hex;
+use duolog_tests::hex::hex;
 use duolog_tests::program::Program;
 use duolog_tests::raw_client::Connection;
 use duolog_tests::seed::Seeded;

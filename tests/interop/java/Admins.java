@@ -33,6 +33,7 @@ final class Admins {
   private static final long LIMIT_NANOS = 120_000_000_000L;
 
   private static volatile boolean ending;
+  private static DefaultMQAdminExt dashboard;
 
   private Admins() {}
 
@@ -54,13 +55,10 @@ final class Admins {
       public void checkPermission(java.security.Permission permission, Object context) {}
     });
     AdminClients clients = new AdminClients();
-    DefaultMQAdminExt admin = new DefaultMQAdminExt(60_000);
-    admin.setInstanceName("dashboard");
-    admin.start();
     Wire.serve((verb, words) -> {
       switch (verb) {
         case "run": print(captured(words)); break;
-        case "call": print(called(admin, words)); break;
+        case "call": print(called(words)); break;
         case "monitor": print(AdminMonitor.round()); break;
         default: clients.handle(verb, words);
       }
@@ -132,11 +130,20 @@ final class Admins {
     }
   }
 
+  private static DefaultMQAdminExt dashboard() throws Exception {
+    if (dashboard == null) {
+      dashboard = new DefaultMQAdminExt(60_000);
+      dashboard.setInstanceName("dashboard");
+      dashboard.start();
+    }
+    return dashboard;
+  }
+
   /** call a=HEX...: a method of DefaultMQAdminExt and its arguments; every field of what it returns. */
-  private static String called(DefaultMQAdminExt admin, Wire.Args words) throws Exception {
+  private static String called(Wire.Args words) throws Exception {
     List<String> texts = words.all("a").stream().map(Wire::text).toList();
     try {
-      return Fields.of(AdminCalls.call(admin, texts.get(0), texts.subList(1, texts.size())));
+      return Fields.of(AdminCalls.call(dashboard(), texts.get(0), texts.subList(1, texts.size())));
     } catch (InvocationTargetException e) {
       return e.getCause() + "\n";
     }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::batches;
 use super::script::Step;
-use super::wire::{bytes_of_hex, hex};
+use super::wire::bytes_of_hex;
+use crate::hex::hex;
 
 /// What a name stands for that no answer has given a value.
 const UNBOUND: [(&str, i64); 5] =

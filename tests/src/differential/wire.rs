@@ -3,7 +3,7 @@
 //! Numbers and booleans are JSON's, uuids and bytes are hex, what a request does not name has its
 //! default. A value of the wrong kind is a fault of the test and panics.
 
-use std::fmt::Write as _;
+use crate::hex::hex;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value};
@@ -94,13 +94,6 @@ fn put_unsigned(out: &mut Vec<u8>, mut value: u32) {
         value >>= 7;
     }
     out.push(value as u8);
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 pub fn bytes_of_hex(text: &str) -> Vec<u8> {

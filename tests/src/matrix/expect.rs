@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::record::{Record, hex};
+use super::record::Record;
 use super::{Cell, Reader, grouped};
+use crate::hex::hex;
 
 /// Properties that the RocketMQ client or broker adds of its own.
 const ADDED: [&str; 8] = [

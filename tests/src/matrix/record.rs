@@ -1,5 +1,7 @@
 //! What the cells are filled with.
 
+use crate::hex::hex;
+
 /// How a RocketMQ client sends; Kafka clients know one way only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -220,17 +222,4 @@ pub fn of_rocketmq() -> Vec<Record> {
         });
     }
     w.records
-}
-
-/// Lower-case hex, as the drivers speak it.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The text that [`hex`] wrote.
-pub fn unhex(text: &str) -> anyhow::Result<String> {
-    let pairs = text.as_bytes().chunks(2);
-    let bytes: anyhow::Result<Vec<u8>> =
-        pairs.map(|pair| Ok(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?)).collect();
-    Ok(String::from_utf8(bytes?)?)
 }

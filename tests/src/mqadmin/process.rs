@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use crate::hex::hex;
 use crate::stock::{Client, Driver, java};
 
 /// Stock mqadmin of 5.5.0 in a process of its own that runs one command after the other, and clients
 /// beside it (`tests/interop/java/Admins.java`).
-pub(super) struct Admins(Driver);
+pub(crate) struct Admins(Driver);
 
 impl Admins {
     /// Starts it against a name server; what it writes goes to `folder`.
-    pub(super) fn start(namesrv: &str, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(namesrv: &str, folder: &Path) -> anyhow::Result<Self> {
         let client = Client::Rocketmq550;
         let mut command = java(client.name(), "Admins");
         command.current_dir(folder);
@@ -22,7 +23,7 @@ impl Admins {
 
     /// Runs a command of mqadmin, and returns what it printed on either output. One that goes on for
     /// ever is interrupted when what it printed has a match of `stop`.
-    pub(super) fn run(&mut self, words: &[String], stop: Option<&str>) -> anyhow::Result<String> {
+    pub(crate) fn run(&mut self, words: &[String], stop: Option<&str>) -> anyhow::Result<String> {
         let stop = stop.map(|stop| format!(" stop={}", hex(stop))).unwrap_or_default();
         self.text(&format!("run{}{stop}", hexed(words)))
     }
@@ -41,10 +42,6 @@ impl Admins {
         let lines = self.0.call(command)?;
         Ok(lines.iter().filter_map(|line| line["out"].as_str()).collect())
     }
-}
-
-fn hex(word: &str) -> String {
-    word.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn hexed(words: &[String]) -> String {

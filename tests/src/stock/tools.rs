@@ -1,14 +1,12 @@
 //! The stock command line tools, each run as an operator's.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use super::{Client, Driver, ToolOutput, java, run};
-use crate::matrix::record::{hex, unhex};
-
-const TOOL_LIMIT: Duration = Duration::from_secs(120);
+use super::{Client, Driver, interop};
+use crate::hex::{hex, unhex};
+use crate::mqadmin::process::Admins;
 
 /// Kafka's command line tools of 4.3.1, by the names of their scripts.
 const KAFKA_TOOLS: [(&str, &str); 34] = [
@@ -74,35 +72,45 @@ fn kafka_tool_class(name: &str) -> anyhow::Result<&'static str> {
 /// All of a test program's runs share one process: the start of Java costs more than most of them.
 pub fn kafka_tool(name: &str, arguments: &[&str], input: &str) -> anyhow::Result<String> {
     static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
-    let mut shared = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
-    // Whom nobody answers in time is ended and not asked again.
-    let mut driver = match shared.take() {
-        Some(driver) => driver,
-        None => Driver::start(Client::Kafka431, "")?,
-    };
-    let (code, printed) = kafka_tool_in(&mut driver, name, arguments, input)?;
-    *shared = Some(driver);
+    let start = || Driver::start(Client::Kafka431, "");
+    let run = |driver: &mut Driver| kafka_tool_in(driver, name, arguments, input);
+    let (code, printed) = shared(&DRIVER, start, run)?;
     ensure!(code == 0, "{name} ended with {code}:\n{printed}");
     Ok(printed)
 }
 
-/// Runs RocketMQ's admin tool of 5.5.0: `mqadmin(namesrv, "topicList", &[])`. It waits five seconds for an answer, which
-/// may be too few on a busy machine: then it is run again, unless it writes messages.
-pub fn mqadmin(namesrv: &str, name: &str, arguments: &[&str]) -> anyhow::Result<ToolOutput> {
+/// Runs RocketMQ's admin tool of 5.5.0, `mqadmin(namesrv, "topicList", &[])`, and returns what it printed. It waits five
+/// seconds for an answer, which may be too few on a busy machine: then it is run again, unless it writes messages.
+/// All of a test program's runs share one process, too.
+pub fn mqadmin(namesrv: &str, name: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    static ADMINS: Mutex<Option<Admins>> = Mutex::new(None);
+    let command = [&[name, "-n", namesrv], arguments].concat();
+    let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
     let attempts = if name == "sendMessage" { 1 } else { 3 };
-    let once = || {
-        let mut command =
-            java(Client::Rocketmq550.name(), "org.apache.rocketmq.tools.command.MQAdminStartup");
-        command.arg(name).args(["-n", namesrv]).args(arguments);
-        run(command, "", TOOL_LIMIT)
-    };
-    let mut output = once()?;
-    for _ in 1..attempts {
-        let told = [&output.stdout, &output.stderr];
-        if !told.iter().any(|text| text.contains("RemotingTimeoutException")) {
+    let mut printed = String::new();
+    for _ in 0..attempts {
+        let start = || Admins::start(namesrv, &interop().join("home"));
+        printed = shared(&ADMINS, start, |admins| admins.run(&command, None))?;
+        if !printed.contains("RemotingTimeoutException") {
             break;
         }
-        output = once()?;
     }
-    Ok(output)
+    ensure!(!printed.contains("[exit "), "{name}:\n{printed}");
+    Ok(printed)
+}
+
+/// Asks a process that is kept for all that ask; one that did not answer is ended and not asked again.
+fn shared<D, A>(
+    place: &Mutex<Option<D>>,
+    start: impl FnOnce() -> anyhow::Result<D>,
+    ask: impl FnOnce(&mut D) -> anyhow::Result<A>,
+) -> anyhow::Result<A> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut process = match place.take() {
+        Some(process) => process,
+        None => start()?,
+    };
+    let answer = ask(&mut process)?;
+    *place = Some(process);
+    Ok(answer)
 }
