@@ -62,10 +62,11 @@ impl Files {
         Program::start(command)
     }
 
-    /// Appends lines to the source's file.
+    /// Appends lines to the source's file, of ASCII only: Connect's source counts characters and, when it starts again,
+    /// skips so many bytes.
     fn write(&mut self) -> anyhow::Result<()> {
         let lines: String = (self.lines..self.lines + LINES_EACH)
-            .map(|number| format!("line {number} Zürich 東京\n"))
+            .map(|number| format!("line {number} of some length\n"))
             .collect();
         self.lines += LINES_EACH;
         let mut file = File::options().create(true).append(true).open(self.path("source"))?;
