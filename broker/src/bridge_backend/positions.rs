@@ -5,7 +5,8 @@ use std::sync::Arc;
 use duolog_bridge::backend::{BackendError, CommittedOffset, Result, Topic};
 use duolog_coordinator::error::GroupError;
 use duolog_coordinator::group::event::{
-    CommitQueueOffset, DeleteGroup, Event, OffsetFetch, QueryQueueOffset,
+    CommitQueueOffset, DeleteGroup, Event, OffsetFetch, OwnPositions, QueryQueueOffset,
+    ReplaceQueueOffset,
 };
 use duolog_coordinator::group::image::GroupImage;
 use duolog_coordinator::group::response::Response;
@@ -28,6 +29,22 @@ pub(super) async fn committed(
         topic: topic.name.clone(),
         queue,
     });
+    position(node, group, event).await
+}
+
+/// Commits a queue's offset in the place of a position of the asker's own; the position from then on.
+pub(super) async fn replace(
+    node: &Node,
+    group: &str,
+    topic: &Topic,
+    position: (i32, i64),
+    own: OwnPositions,
+) -> Result<Option<i64>> {
+    let commit = commit_of(group, topic, position);
+    self::position(node, group, Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, own })).await
+}
+
+async fn position(node: &Node, group: &str, event: Event) -> Result<Option<i64>> {
     match node.coordinators.request(group, event).await {
         Ok(Response::QueryQueueOffset(offset)) => Ok(offset),
         Ok(_) => Err(BackendError::CoordinatorNotReady { group: group.to_owned() }),
@@ -95,7 +112,8 @@ pub(super) async fn commit(
     topic: &Topic,
     position: (i32, i64),
 ) -> Result<()> {
-    let answer = node.coordinators.request(group, commit_of(group, topic, position)).await;
+    let event = Event::CommitQueueOffset(commit_of(group, topic, position));
+    let answer = node.coordinators.request(group, event).await;
     answer.map(|_| ()).map_err(|error| of_group(group, &error))
 }
 
@@ -106,7 +124,7 @@ pub(super) fn commit_unanswered(
     topic: &Topic,
     position: (i32, i64),
 ) {
-    let event = commit_of(group, topic, position);
+    let event = Event::CommitQueueOffset(commit_of(group, topic, position));
     if node.coordinators.exist() {
         return node.coordinators.notify(group, event);
     }
@@ -119,11 +137,6 @@ pub(super) fn commit_unanswered(
     });
 }
 
-fn commit_of(group: &str, topic: &Topic, (queue, offset): (i32, i64)) -> Event {
-    Event::CommitQueueOffset(CommitQueueOffset {
-        group: group.into(),
-        topic: topic.name.clone(),
-        queue,
-        offset,
-    })
+fn commit_of(group: &str, topic: &Topic, (queue, offset): (i32, i64)) -> CommitQueueOffset {
+    CommitQueueOffset { group: group.into(), topic: topic.name.clone(), queue, offset }
 }

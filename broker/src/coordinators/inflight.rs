@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use duolog_coordinator::delivery::Delivers;
+use duolog_coordinator::group::event::OwnPositions;
 use duolog_coordinator::inflight::error::InflightError;
 use duolog_coordinator::inflight::event::{Ask, Event, Key, Notice, Response};
 use duolog_coordinator::inflight::shard::InflightShard;
@@ -37,9 +38,9 @@ pub trait InflightSink: Send + Sync {
     /// Something was delivered too often.
     fn dead(&self, share: SharePartition);
 
-    /// The window's start is to be committed as the group's position; `was` is what was before, as far
-    /// as that is known.
-    fn position(&self, share: SharePartition, was: Option<i64>, offset: i64);
+    /// The window's start is to be committed as the group's position, unless that is not the window's
+    /// own.
+    fn position(&self, share: SharePartition, own: OwnPositions, offset: i64);
 }
 
 /// All messages in hand on this node.
@@ -101,6 +102,11 @@ impl Inflight {
     /// See [`InflightShard::positions`].
     pub fn positions(&self, share: &SharePartition) -> Option<[Option<i64>; 2]> {
         self.read(share, |machine| machine.positions(share)).flatten()
+    }
+
+    /// See [`InflightShard::is_committing`]; as long as nobody can say, it may be.
+    pub fn is_committing(&self, share: &SharePartition, offset: i64) -> bool {
+        self.read(share, |machine| machine.is_committing(share, offset)).unwrap_or(true)
     }
 
     /// See [`InflightShard::dead`].
@@ -196,9 +202,9 @@ impl Kind for InHand {
                     sink.dead(share);
                 }
             }
-            Notice::Position { share, was, offset } => {
+            Notice::Position { share, own, offset } => {
                 if let Some(sink) = self.sink.get() {
-                    sink.position(share, was, offset);
+                    sink.position(share, own, offset);
                 }
             }
         }

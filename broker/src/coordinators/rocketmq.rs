@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use duolog_coordinator::error::GroupError;
-use duolog_coordinator::group::event::{ChannelId, Event};
+use duolog_coordinator::group::event::{ChannelId, Event, ReplaceQueueOffset};
 use duolog_coordinator::group::image::GroupImage;
 use duolog_coordinator::group::response::{Notice, Response};
 use duolog_coordinator::group::shard::GroupShard;
@@ -114,7 +114,8 @@ fn gate_of(event: &Event) -> Option<(GatePoint, GateSubject<'_>)> {
             let client = Some(&*heartbeat.client.id);
             Some((GatePoint::GroupHeartbeat, GateSubject { client, ..GateSubject::default() }))
         }
-        Event::CommitQueueOffset(commit) => {
+        Event::CommitQueueOffset(commit)
+        | Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, .. }) => {
             let subject = GateSubject {
                 topic: Some(&commit.topic),
                 partition: Some(commit.queue),

@@ -22,8 +22,8 @@ pub use consumer::{
 };
 pub use rocketmq::{
     ChannelId, Client, CommitQueueOffset, ConsumeFromWhere, ConsumeType, ConsumerHeartbeat,
-    ConsumerLeave, LockQueues, MemberNotices, MessageModel, ProducerHeartbeat, ProducerLeave,
-    QueryQueueOffset, Queue, Subscription,
+    ConsumerLeave, LockQueues, MemberNotices, MessageModel, OwnPositions, ProducerHeartbeat,
+    ProducerLeave, QueryQueueOffset, Queue, ReplaceQueueOffset, Subscription,
 };
 
 /// A group's name.
@@ -83,6 +83,8 @@ pub enum Event {
     UnlockQueues(LockQueues),
     /// UPDATE_CONSUMER_OFFSET (code 15).
     CommitQueueOffset(CommitQueueOffset),
+    /// The start of what a group has popped of a queue is to be its position.
+    ReplaceQueueOffset(ReplaceQueueOffset),
     /// QUERY_CONSUMER_OFFSET (code 14).
     QueryQueueOffset(QueryQueueOffset),
     /// A topic was deleted: the positions committed on it go.

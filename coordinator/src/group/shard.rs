@@ -21,7 +21,7 @@ use duolog_log_core::record::TransactionOutcome;
 use crate::error::GroupError;
 use crate::group::config::GroupConfig;
 use crate::group::context::{Context, Known};
-use crate::group::event::{ChannelId, Event, GroupId, MemberId, Timer};
+use crate::group::event::{ChannelId, Event, GroupId, MemberId, ReplaceQueueOffset, Timer};
 use crate::group::image::GroupImage;
 use crate::group::kafka::consumer;
 use crate::group::kafka::pending::PendingPositions;
@@ -257,7 +257,8 @@ impl Shard for GroupShard {
             Event::DeleteGroup(delete) => Some(&delete.group),
             Event::ConsumerHeartbeat(heartbeat) => Some(&heartbeat.group),
             Event::ConsumerLeave(leave) => Some(&leave.group),
-            Event::CommitQueueOffset(commit) => Some(&commit.group),
+            Event::CommitQueueOffset(commit)
+            | Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, .. }) => Some(&commit.group),
             Event::QueryQueueOffset(query) => Some(&query.group),
             Event::ConsumerGroup(group)
             | Event::DescribeConsumerGroup(group)
@@ -338,6 +339,9 @@ impl Shard for GroupShard {
                 Ok(Response::Done)
             }
             Event::CommitQueueOffset(commit) => self.commit_queue_offset(&commit, now, &mut out),
+            Event::ReplaceQueueOffset(replace) => {
+                self.replace_queue_offset(&replace, now, &mut out)
+            }
             Event::QueryQueueOffset(query) => Ok(self.query_queue_offset(&query)),
             Event::TopicDeleted(topic) => Ok(self.topic_deleted(&topic, &mut out)),
             Event::ForgetTopic { group, topic } => Ok(self.forget_topic(&group, topic, &mut out)),

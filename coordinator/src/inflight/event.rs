@@ -5,6 +5,7 @@ use std::sync::Arc;
 use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
 
 use crate::delivery::StoredMessage;
+use crate::group::event::OwnPositions;
 use crate::record::share::{DeliveryState, Lease, SharePartition};
 
 /// What decisions concern: those of one key are made one after another.
@@ -101,6 +102,13 @@ pub enum Ask {
     Moved(Moved),
     /// The start that was told is committed.
     Committed(i64),
+    /// The start that was told is not committed: somebody else has set the position meanwhile.
+    Overruled {
+        /// The start.
+        offset: i64,
+        /// The position; `None`: it is gone.
+        by: Option<i64>,
+    },
 }
 
 /// In order.
@@ -184,12 +192,13 @@ pub enum Notice {
     Ready(SharePartition),
     /// Something in this window was delivered too often: [`super::shard::InflightShard::dead`].
     Dead(SharePartition),
-    /// The start has moved: commit it and say so ([`Ask::Committed`]).
+    /// The start has moved: commit it unless somebody else has set the position, and say which
+    /// ([`Ask::Committed`], [`Ask::Overruled`]).
     Position {
         /// Of this window.
         share: SharePartition,
-        /// What was committed before, as far as that is known.
-        was: Option<i64>,
+        /// What it may replace.
+        own: OwnPositions,
         /// To be committed.
         offset: i64,
     },

@@ -115,6 +115,12 @@ impl InflightShard {
         live.committed.map(|committed| [Some(committed), live.committing])
     }
 
+    /// Whether this start of a window was told to be committed, and not yet how that went.
+    #[must_use]
+    pub fn is_committing(&self, share: &SharePartition, offset: i64) -> bool {
+        self.windows.get(share).is_some_and(|held| held.live.committing == Some(offset))
+    }
+
     /// Messages of a window that were delivered too often.
     #[must_use]
     pub fn dead(&self, share: &SharePartition, now_ms: i64, count: usize) -> Vec<(i64, u16)> {
@@ -150,19 +156,20 @@ impl InflightShard {
                 out.respond(request, Ok(Response::Delayed(flight.is_some())));
             }
             Ask::Reset(start) => {
-                if let Some(held) = self.windows.get(share) {
-                    let mut window = Window::new(start, held.window.epoch, held.window.created_ms);
-                    window.epoch = window.epoch.wrapping_add(1);
-                    window.deliveries_max = held.window.deliveries_max;
-                    out.records.push(snapshot(share, &window, now));
-                    let moved = Moved { reset: Some(start), made_room: true };
-                    out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(moved) }));
-                }
+                self.reset(key, start, now, &mut out);
                 out.respond(request, Ok(Response::Done));
             }
             Ask::Forget => {
-                if self.windows.contains_key(share) {
-                    out.records.push(ShareRecord::Forgotten(share.clone()));
+                self.end(key, &mut out);
+                out.respond(request, Ok(Response::Done));
+            }
+            Ask::Overruled { offset, by } => {
+                // Else another word came in between.
+                if self.is_committing(share, offset) {
+                    match by {
+                        Some(by) => self.reset(key, by, now, &mut out),
+                        None => self.end(key, &mut out),
+                    }
                 }
                 out.respond(request, Ok(Response::Done));
             }

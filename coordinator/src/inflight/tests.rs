@@ -1,6 +1,7 @@
 //! Messages in hand, through the runtime.
 
 mod crash;
+mod positions;
 mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use super::shard::InflightShard;
 use super::window::Window;
 use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
+use crate::group::event::OwnPositions;
 use crate::limits::{SHARD_WINDOWS_MAX, WINDOW_FLIGHTS_MAX};
 use crate::record::share::{DeliveryState, Lease, SharePartition, ShareRecord, StateBatch};
 use crate::runtime::Runtime;
@@ -136,7 +138,11 @@ impl Bench {
                 return positions;
             }
             for notice in told {
-                let Notice::Position { share, was, offset } = notice else { continue };
+                let Notice::Position { share, own, offset } = notice else { continue };
+                let was = match own {
+                    OwnPositions::Only(was) => Some(was),
+                    OwnPositions::UpTo => None,
+                };
                 positions.push((was, offset));
                 assert_eq!(self.ask_of(&share, Ask::Committed(offset)), Ok(Response::Done));
             }

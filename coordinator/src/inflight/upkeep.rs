@@ -7,6 +7,7 @@ use duolog_log_core::ids::{Offset, TopicId};
 use super::event::{Ask, Event, Key, Moved, Notice};
 use super::shard::{Held, InflightShard, Live, Outcome, snapshot};
 use super::window::Window;
+use crate::group::event::OwnPositions;
 use crate::record::share::{DeliveryState, SharePartition, ShareRecord, StateBatch};
 use crate::shard::TimerChange;
 use crate::time::Now;
@@ -174,8 +175,8 @@ impl InflightShard {
         let start = window.start();
         if live.committing.is_none() && live.committed != Some(start) {
             live.committing = Some(start);
-            let (share, was) = (share.clone(), live.committed);
-            out.notices.push(Notice::Position { share, was, offset: start });
+            let own = live.committed.map_or(OwnPositions::UpTo, OwnPositions::Only);
+            out.notices.push(Notice::Position { share: share.clone(), own, offset: start });
         }
     }
 
@@ -204,6 +205,25 @@ impl InflightShard {
             out.records.push(snapshot(share, &next, now));
         }
         out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(Moved::default()) }));
+    }
+
+    /// The group goes on at `start`; nothing is in hand any more.
+    pub(super) fn reset(&self, key: Key, start: i64, now: Now, out: &mut Outcome) {
+        let Key::Window(share) = &key else { return };
+        let Some(Held { window: old, .. }) = self.windows.get(share) else { return };
+        let mut window = Window::new(start, old.epoch.wrapping_add(1), old.created_ms);
+        window.deliveries_max = old.deliveries_max;
+        out.records.push(snapshot(share, &window, now));
+        let moved = Moved { reset: Some(start), made_room: true };
+        out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(moved) }));
+    }
+
+    /// There is no such window any more.
+    pub(super) fn end(&self, key: Key, out: &mut Outcome) {
+        let Key::Window(share) = key else { return };
+        if self.windows.contains_key(&share) {
+            out.records.push(ShareRecord::Forgotten(share));
+        }
     }
 
     pub(super) fn topic_gone(&self, topic: TopicId) -> Outcome {

@@ -13,6 +13,7 @@ use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::translate::again::{Again, Grave};
 use duolog_bridge::translate::names;
 use duolog_coordinator::delivery::StoredMessage;
+use duolog_coordinator::group::event::OwnPositions;
 use duolog_coordinator::inflight::event::{Ask, Response};
 use duolog_coordinator::record::share::SharePartition;
 use duolog_log_core::ids::TopicPartition;
@@ -89,10 +90,10 @@ impl InflightSink for InflightNews {
         }
     }
 
-    fn position(&self, share: SharePartition, was: Option<i64>, offset: i64) {
+    fn position(&self, share: SharePartition, own: OwnPositions, offset: i64) {
         let Some(this) = self.this.upgrade() else { return };
         self.spawn(async move {
-            while let Err(error) = this.commit(&share, was, offset).await {
+            while let Err(error) = this.commit(&share, own, offset).await {
                 let (group, partition) = (&share.group, share.partition);
                 tracing::debug!(%group, partition, offset, %error, "a position is committed later");
                 tokio::time::sleep(RETRY_DELAY).await;
@@ -105,25 +106,22 @@ impl InflightNews {
     async fn commit(
         &self,
         share: &SharePartition,
-        was: Option<i64>,
+        own: OwnPositions,
         offset: i64,
     ) -> Result<(), BackendError> {
         let Some(topic) = self.topic(share) else { return Ok(()) };
-        let (node, group, queue) = (&self.node, &share.group, share.partition);
-        let now = positions::committed(node, group, &topic, queue).await?;
-        let is_others = match (was, now) {
-            // A run before may have been stopped before it committed.
-            (None, now) => now.is_some_and(|now| now > offset),
-            (Some(was), now) => now != Some(was) && now != Some(offset),
-        };
-        let word = if is_others {
-            now.map_or(Ask::Forget, Ask::Reset)
-        } else {
-            if now != Some(offset) {
-                positions::commit(node, group, &topic, (queue, offset)).await?;
-                tokio::time::sleep(PACE).await;
-            }
+        let (node, group) = (&self.node, &share.group);
+        if !node.inflight.is_committing(share, offset) {
+            // Another word came while this was tried.
+            return Ok(());
+        }
+        let position = (share.partition, offset);
+        let now = positions::replace(node, group, &topic, position, own).await?;
+        let word = if now == Some(offset) {
+            tokio::time::sleep(PACE).await;
             Ask::Committed(offset)
+        } else {
+            Ask::Overruled { offset, by: now }
         };
         node.inflight
             .ask(share, word)

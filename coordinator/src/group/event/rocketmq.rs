@@ -169,6 +169,37 @@ pub struct CommitQueueOffset {
     pub offset: i64,
 }
 
+/// A commit in the place of a position that the asker has committed itself: what another set stays.
+/// Answered by the position from then on.
+#[derive(Clone, Debug)]
+pub struct ReplaceQueueOffset {
+    /// What to commit.
+    pub commit: CommitQueueOffset,
+    /// What it may replace.
+    pub own: OwnPositions,
+}
+
+/// Which positions are the asker's own, beside the one that it is about to commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnPositions {
+    /// This one.
+    Only(i64),
+    /// It does not know: any up to the one to be committed, or none at all.
+    UpTo,
+}
+
+impl OwnPositions {
+    /// Whether `position` is the asker's own, who is about to commit `offset`.
+    #[must_use]
+    pub fn has(self, position: Option<i64>, offset: i64) -> bool {
+        position == Some(offset)
+            || match self {
+                Self::Only(own) => position == Some(own),
+                Self::UpTo => position.is_none_or(|position| position < offset),
+            }
+    }
+}
+
 /// QUERY_CONSUMER_OFFSET.
 #[derive(Clone, Debug)]
 pub struct QueryQueueOffset {

@@ -9,7 +9,7 @@ use crate::error::GroupError;
 use crate::group::context::Context;
 use crate::group::event::{
     ChannelId, CommitQueueOffset, ConsumerHeartbeat, ConsumerLeave, Event, GroupId, LockQueues,
-    ProducerHeartbeat, QueryQueueOffset,
+    ProducerHeartbeat, QueryQueueOffset, ReplaceQueueOffset,
 };
 use crate::group::response::{LiveClient, Notice, Response};
 use crate::group::rocketmq::membership::Membership;
@@ -211,11 +211,30 @@ impl GroupShard {
         })
     }
 
+    /// In one step, so that nobody else sets the position in between.
+    pub(super) fn replace_queue_offset(
+        &mut self,
+        replace: &ReplaceQueueOffset,
+        now: Now,
+        out: &mut Outcome<Self>,
+    ) -> Result<Response, GroupError> {
+        let ReplaceQueueOffset { commit, own } = replace;
+        let position = self.position(&commit.group, &commit.topic, commit.queue);
+        if !own.has(position, commit.offset) {
+            return Ok(Response::QueryQueueOffset(position));
+        }
+        self.commit_queue_offset(commit, now, out)?;
+        Ok(Response::QueryQueueOffset(Some(commit.offset)))
+    }
+
     pub(super) fn query_queue_offset(&self, query: &QueryQueueOffset) -> Response {
-        let found =
-            self.image(&query.group).and_then(|image| image.offset(&query.topic, query.queue));
+        Response::QueryQueueOffset(self.position(&query.group, &query.topic, query.queue))
+    }
+
+    fn position(&self, group: &str, topic: &Arc<str>, queue: i32) -> Option<i64> {
+        let found = self.image(group).and_then(|image| image.offset(topic, queue));
         // Kafka keeps whatever number a client commits; no queue goes on from a negative one.
-        Response::QueryQueueOffset(found.map(|value| value.offset).filter(|offset| *offset >= 0))
+        found.map(|value| value.offset).filter(|offset| *offset >= 0)
     }
 }
 

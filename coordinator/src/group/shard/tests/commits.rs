@@ -1,5 +1,46 @@
 use super::*;
 
+fn replace(own: OwnPositions, offset: i64) -> Event {
+    let (group, topic) = ("g".into(), "t".into());
+    let commit = CommitQueueOffset { group, topic, queue: 0, offset };
+    Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, own })
+}
+
+/// In one step: whatever comes between a question and a commit is not overwritten.
+#[test]
+fn a_commit_replaces_only_what_is_its_own() {
+    use OwnPositions::{Only, UpTo};
+    // What is there, what is the asker's own, what is there then; 10 is to be committed.
+    let rows = [
+        (None, UpTo, Some(10)),
+        (Some(3), UpTo, Some(10)),
+        (Some(11), UpTo, Some(11)),
+        (None, Only(3), None),
+        (Some(3), Only(3), Some(10)),
+        (Some(4), Only(3), Some(4)),
+        (Some(10), Only(3), Some(10)),
+    ];
+    for (before, own, after) in rows {
+        let mut bench = Bench::new();
+        if let Some(before) = before {
+            bench.ask(queue_commit("g", before)).expect("committed");
+        }
+        let answer = Ok(Response::QueryQueueOffset(after));
+        assert_eq!(bench.ask(replace(own, 10)), answer, "{before:?} {own:?}");
+        assert_eq!(bench.ask(queue_query("g", "t")), answer, "{before:?} {own:?}");
+    }
+}
+
+#[test]
+fn a_commit_in_the_place_of_its_own_waits_for_kafkas_members_but_hears_of_anothers_position() {
+    let mut bench = Bench::new();
+    bench.ask(Event::OffsetCommit(commit("g", "", -1, 7))).expect("committed");
+    bench.stable(1);
+    assert_eq!(bench.ask(replace(OwnPositions::Only(7), 10)), Err(GroupError::HeldByKafka));
+    let others = Ok(Response::QueryQueueOffset(Some(7)));
+    assert_eq!(bench.ask(replace(OwnPositions::Only(6), 10)), others);
+}
+
 #[test]
 fn a_first_commit_without_membership_founds_a_group_and_is_stored_whole() {
     let mut bench = Bench::new();
