@@ -138,6 +138,18 @@ impl Coordinators {
         self.groups.ask(group, event).await
     }
 
+    /// Waits until a group's positions, as they are now, are on disk; for so long in the hope that they
+    /// come to that by themselves.
+    ///
+    /// Errors: the disk failed.
+    pub async fn on_disk(&self, group: &str, patience_ms: i64) -> Result<(), GroupError> {
+        // Without a coordinator there is no position.
+        let Ok(shard) = self.shard(group) else { return Ok(()) };
+        let log = shard.partition();
+        let on_disk = append::on_disk(log, log.offsets().log_end, patience_ms).await;
+        on_disk.map_err(|_| GroupError::CoordinatorNotAvailable)
+    }
+
     /// As [`Self::ask`] to every coordinator: each one's answer.
     async fn ask_all(&self, event: &Event) -> Vec<Answer<GroupShard>> {
         self.groups.ask_all(event).await

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use duolog_coordinator::group::event::DeletedTopic;
+use duolog_coordinator::error::GroupError;
+use duolog_coordinator::group::event::{DeleteGroup, DeletedTopic};
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::storage::disk::{Disk, DiskError};
@@ -241,6 +242,18 @@ impl Node {
             coordinators.topic_deleted(&DeletedTopic { name, id: topic });
         };
         self.controller.delete_topic_and(topic, gone).await
+    }
+
+    /// Deletes a group without members: its positions, and what it has popped.
+    ///
+    /// Errors: as [`Coordinators::delete_group`].
+    pub async fn delete_group(&self, delete: DeleteGroup) -> Result<(), GroupError> {
+        let group = delete.group.clone();
+        let answer = self.coordinators.delete_group(delete).await;
+        if matches!(answer, Ok(()) | Err(GroupError::GroupIdNotFound)) {
+            self.inflight.group_deleted(&group);
+        }
+        answer
     }
 
     /// Stops the background work, closes every log and notes that the stop was clean.

@@ -103,11 +103,13 @@ impl BridgeBackend {
             let known = inflight.positions(share);
             let committed =
                 positions::committed(&self.node, queue.group, queue.topic, queue.partition).await?;
-            if known != inflight.positions(share) {
+            let (known_now, is_own) = inflight.judge(share, committed);
+            if known != known_now {
                 // What was read may be what was committed just then.
                 continue;
             }
-            if known.is_some_and(|known| committed.is_none() || !known.contains(&committed)) {
+            if !is_own {
+                positions::on_disk(&self.node, queue.group, 0).await?;
                 self.ask(share, committed.map_or(Ask::Forget, Ask::Reset)).await?;
             }
             return Ok(committed);

@@ -96,13 +96,20 @@ pub(super) async fn delete(node: &Node, group: &str) -> Result<()> {
     if !node.coordinators.exist() {
         return Ok(());
     }
-    match node.coordinators.delete_group(DeleteGroup { group: group.into() }).await {
+    match node.delete_group(DeleteGroup { group: group.into() }).await {
         Ok(()) | Err(GroupError::GroupIdNotFound) => Ok(()),
         Err(GroupError::NonEmptyGroup) => {
             Err(BackendError::GroupKindConflict { group: group.to_owned(), kind: "live" })
         }
         Err(error) => Err(of_group(group, &error)),
     }
+}
+
+/// Waits until a group's positions, as they are now, are on disk; for so long in the hope that they
+/// come to that by themselves.
+pub(super) async fn on_disk(node: &Node, group: &str, patience_ms: i64) -> Result<()> {
+    let on_disk = node.coordinators.on_disk(group, patience_ms).await;
+    on_disk.map_err(|error| of_group(group, &error))
 }
 
 /// Commits a queue's offset.

@@ -1,6 +1,7 @@
 //! What a coordinator decided, on its way into the log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use duolog_coordinator::error::AppendError;
@@ -17,6 +18,9 @@ use duolog_log_core::replication::partition::{Acks, ReplicationError};
 
 use crate::partitions::Partition;
 use crate::partitions::append::{self, Appended, Flush, Payload};
+
+/// A log that is not on disk after so long is asked for it again.
+const SYNC_AGAIN_MS: i64 = 1_000;
 
 /// One append that a runtime asked for.
 #[derive(Debug)]
@@ -51,6 +55,29 @@ pub(super) async fn write(
     let answer = partition.append(payload, size, Acks::All, flush).await;
     let answer = answer.map_err(|error| refusal(&error))?;
     answer.await.map_err(|_| AppendError::NotLeader)?.map_err(|error| refusal(&error))
+}
+
+/// Waits until a log is on disk up to `end`, exclusive; for so long in the hope that it comes to that
+/// by itself.
+///
+/// Errors: the disk failed; the log is gone.
+pub(super) async fn on_disk(
+    log: &Arc<Partition>,
+    end: i64,
+    patience_ms: i64,
+) -> Result<(), append::AppendError> {
+    let mut patience_ms = patience_ms;
+    loop {
+        if log.is_gone() {
+            return Err(append::AppendError::Deleted);
+        }
+        let patience = Duration::from_millis(patience_ms.max(0).unsigned_abs());
+        if let Ok(synced) = tokio::time::timeout(patience, log.synced_to(end)).await {
+            return synced;
+        }
+        log.ask_to_sync();
+        patience_ms = SYNC_AGAIN_MS;
+    }
 }
 
 fn origin(batch: BatchForm) -> AppendOrigin {

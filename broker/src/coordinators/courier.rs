@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::draft::{Carried, Draft};
 pub(super) use self::source::Source;
+use super::append::on_disk;
 use super::env::{Env, Parts};
 use super::kind::Kind;
 use super::service::{self, Cleanup, Service, TopicSettings};
@@ -42,9 +43,6 @@ use crate::partitions::{Partition, Partitions};
 
 /// Between two attempts at what failed.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
-
-/// A log that is not on disk after so long is asked for it again.
-const SYNC_AGAIN_MS: i64 = 1_000;
 
 /// Of the coordinators' own logs: small enough that what is done goes soon.
 const SEGMENT_BYTES: i32 = 64 * 1024 * 1024;
@@ -200,7 +198,7 @@ impl<K: Carries> Courier<K> {
             let notes = shard.read(open).unwrap_or_default();
             let Some(last) = notes.last().map(|note| note.at) else { return Ok(()) };
             // A note that a power cut took must have had no effect.
-            self.on_disk(log, last.plus(1).0, 0).await?;
+            on_disk(log, last.plus(1).0, 0).await?;
             match self.find(target) {
                 Some(partition) => {
                     if position.is_none() {
@@ -244,7 +242,7 @@ impl<K: Carries> Courier<K> {
         self.spawn(async move {
             while let Some(Confirmation { through, target, end }) = courier.next_to_confirm(&way) {
                 let kept = match &target {
-                    Some(target) => courier.on_disk(target, end, courier.flush_interval_ms).await,
+                    Some(target) => on_disk(target, end, courier.flush_interval_ms).await,
                     None => Ok(()),
                 };
                 match kept {
@@ -272,30 +270,6 @@ impl<K: Carries> Courier<K> {
         next
     }
 
-    /// Waits until a log is on disk up to `end`, exclusive; for so long in the hope that it comes to
-    /// that by itself.
-    ///
-    /// Errors: the disk failed; the log is gone.
-    pub(super) async fn on_disk(
-        &self,
-        log: &Arc<Partition>,
-        end: i64,
-        patience_ms: i64,
-    ) -> Result<(), AppendError> {
-        let mut patience_ms = patience_ms;
-        loop {
-            if log.is_gone() {
-                return Err(AppendError::Deleted);
-            }
-            let patience = Duration::from_millis(patience_ms.max(0).unsigned_abs());
-            if let Ok(synced) = tokio::time::timeout(patience, log.synced_to(end)).await {
-                return synced;
-            }
-            log.ask_to_sync();
-            patience_ms = SYNC_AGAIN_MS;
-        }
-    }
-
     /// Raises the start of coordinator `index`'s log to `offset`: all below is done, and known to be.
     /// Does not wait.
     pub(super) fn trim(self: &Arc<Self>, index: i32, offset: Offset) {
@@ -304,7 +278,7 @@ impl<K: Carries> Courier<K> {
             let Some(shard) = courier.service.shard_at(index) else { return };
             let log = shard.partition();
             let work = async {
-                courier.on_disk(log, log.offsets().log_end, 0).await?;
+                on_disk(log, log.offsets().log_end, 0).await?;
                 log.delete_records(offset.0).await
             };
             if let Err(error) = work.await {

@@ -92,6 +92,15 @@ impl Inflight {
         }
     }
 
+    /// Forgets what a deleted group has taken.
+    pub fn group_deleted(&self, group: &str) {
+        let group: Arc<str> = group.into();
+        let shards = self.courier.service.present();
+        for shard in shards.iter().flat_map(|shards| &shards.all) {
+            shard.notify(Event::GroupGone(group.clone()));
+        }
+    }
+
     /// Has a window's coordinator decide.
     pub async fn ask(&self, share: &SharePartition, ask: Ask) -> Result<Response, InflightError> {
         let shard = self.shard_of(share).await?;
@@ -102,6 +111,17 @@ impl Inflight {
     /// See [`InflightShard::positions`].
     pub fn positions(&self, share: &SharePartition) -> Option<[Option<i64>; 2]> {
         self.read(share, |machine| machine.positions(share)).flatten()
+    }
+
+    /// [`InflightShard::positions`], and [`InflightShard::is_own`] of `position` at the same moment.
+    pub fn judge(
+        &self,
+        share: &SharePartition,
+        position: Option<i64>,
+    ) -> (Option<[Option<i64>; 2]>, bool) {
+        let judge =
+            |machine: &InflightShard| (machine.positions(share), machine.is_own(share, position));
+        self.read(share, judge).unwrap_or((None, true))
     }
 
     /// See [`InflightShard::is_committing`]; as long as nobody can say, it may be.

@@ -42,6 +42,8 @@ pub enum Event {
     },
     /// A topic was deleted.
     TopicGone(TopicId),
+    /// A group was deleted, with its positions.
+    GroupGone(Arc<str>),
     /// Some of the log may not be needed any more.
     Trim,
 }
@@ -78,7 +80,8 @@ pub enum Ask {
         /// What is true from now on.
         lease: Lease,
     },
-    /// The group goes on at another offset; what was in hand is nobody's concern any more.
+    /// The group goes on at another offset, its position, which is on disk; what was in hand is nobody's
+    /// concern any more.
     Reset(i64),
     /// The group or its position is gone.
     Forget,
@@ -100,9 +103,10 @@ pub enum Ask {
     },
     /// Its records are in the log.
     Moved(Moved),
-    /// The start that was told is committed.
+    /// The start that was told is committed, and on disk.
     Committed(i64),
-    /// The start that was told is not committed: somebody else has set the position meanwhile.
+    /// The start that was told is not committed: somebody else has set the position meanwhile, which
+    /// is on disk.
     Overruled {
         /// The start.
         offset: i64,
@@ -149,6 +153,8 @@ pub struct Fresh {
 /// What has changed in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moved {
+    /// The window was opened at this offset, which was the position then.
+    pub opened: Option<i64>,
     /// Somebody else set the position to this offset.
     pub reset: Option<i64>,
     /// There may be room for those who found none.

@@ -11,6 +11,7 @@ use super::event::{Ask, Event, Key, Moved, Notice, Order, Response};
 use super::upkeep::{Alarm, Upkeep};
 use super::window::{Batches, Flight, Window};
 use crate::delivery::{Deliveries, Delivers, Note, Noted, StoredMessage};
+use crate::group::event::OwnPositions;
 use crate::limits::SHARD_WINDOWS_MAX;
 use crate::record::RecordError;
 use crate::record::delivery::DeliveryRecord;
@@ -54,7 +55,10 @@ pub(super) struct Live {
     /// By whose word it was last taken from in order.
     pub(super) attempt: Option<Arc<str>>,
     pub(super) is_ordered: bool,
+    /// The position that it was last known to be.
     pub(super) committed: Option<i64>,
+    /// As long as `committed` is not known: no earlier one was the window's own.
+    pub(super) own_from: Option<i64>,
     pub(super) committing: Option<i64>,
 }
 
@@ -66,7 +70,20 @@ impl Default for Live {
             attempt: None,
             is_ordered: false,
             committed: None,
+            own_from: None,
             committing: None,
+        }
+    }
+}
+
+impl Live {
+    /// The positions that nobody else set, beside the one that is being committed.
+    pub(super) fn own(&self) -> OwnPositions {
+        match (self.committed, self.own_from) {
+            (Some(committed), _) => OwnPositions::Only(committed),
+            (None, Some(from)) => OwnPositions::From(from),
+            // An earlier build did not say, or a crash came before it was known.
+            (None, None) => OwnPositions::UpTo,
         }
     }
 }
@@ -113,6 +130,14 @@ impl InflightShard {
     pub fn positions(&self, share: &SharePartition) -> Option<[Option<i64>; 2]> {
         let live = &self.windows.get(share)?.live;
         live.committed.map(|committed| [Some(committed), live.committing])
+    }
+
+    /// Whether `position` may stand though nobody else set it; also if there is no window.
+    #[must_use]
+    pub fn is_own(&self, share: &SharePartition, position: Option<i64>) -> bool {
+        let Some(Held { window, live, .. }) = self.windows.get(share) else { return true };
+        let next = live.committing.or(live.committed).unwrap_or(window.start());
+        live.own().has(position, next)
     }
 
     /// Whether this start of a window was told to be committed, and not yet how that went.
@@ -177,10 +202,7 @@ impl InflightShard {
             Ask::Bury { offset, copy } => return self.bury(request, key, offset, copy, now),
             Ask::Buried { offset, target } => return self.buried(request, key, offset, target),
             Ask::Moved(moved) => self.moved(share, moved, now, &mut out),
-            Ask::Committed(offset) => {
-                self.committed(share, offset, &mut out);
-                out.respond(request, Ok(Response::Done));
-            }
+            Ask::Committed(offset) => self.committed(request, key, offset, &mut out),
         }
         out
     }
@@ -199,7 +221,8 @@ impl InflightShard {
         let window = Window::new(start, 0, now.wall_ms);
         out.records.push(snapshot(share, &window, now));
         out.respond(request, Ok(Response::Done));
-        out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(Moved::default()) }));
+        let moved = Moved { opened: Some(start), ..Moved::default() };
+        out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(moved) }));
         out
     }
 
@@ -218,8 +241,9 @@ impl InflightShard {
             epoch: window.epoch,
             batches,
             deliveries_max: deliveries_max.unwrap_or(window.deliveries_max),
+            committed: None,
         });
-        let moved = Moved { made_room: self.room(window) == 0, reset: None };
+        let moved = Moved { made_room: self.room(window) == 0, ..Moved::default() };
         out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(moved) }));
     }
 
@@ -302,6 +326,7 @@ pub(super) fn snapshot(share: &SharePartition, window: &Window, now: Now) -> Sha
         written_ms: now.wall_ms,
         batches: window.batches(),
         deliveries_max: window.deliveries_max,
+        committed: window.committed,
     }
 }
 
@@ -323,7 +348,11 @@ impl Shard for InflightShard {
     fn key(event: &Event) -> Option<&Key> {
         match event {
             Event::Of { key, .. } | Event::Done { key, .. } => Some(key),
-            Event::Due | Event::Noted(_) | Event::TopicGone(_) | Event::Trim => None,
+            Event::Due
+            | Event::Noted(_)
+            | Event::TopicGone(_)
+            | Event::GroupGone(_)
+            | Event::Trim => None,
         }
     }
 
@@ -339,7 +368,8 @@ impl Shard for InflightShard {
                 Outcome { notices: vec![Notice::Deliver(target)], ..Outcome::default() }
             }
             Event::Done { target, through, .. } => self.done(request, &target, through),
-            Event::TopicGone(topic) => self.topic_gone(topic),
+            Event::TopicGone(topic) => self.forget_all(|share| share.topic == topic),
+            Event::GroupGone(group) => self.forget_all(|share| share.group == group),
             Event::Trim => self.trim(),
         }
     }
@@ -354,14 +384,18 @@ impl Shard for InflightShard {
                 created_ms,
                 batches,
                 deliveries_max,
+                committed,
                 ..
             } => {
                 let mut window = Window::new(start, epoch, created_ms);
-                window.deliveries_max = deliveries_max;
+                (window.deliveries_max, window.committed) = (deliveries_max, committed);
                 batches.iter().for_each(|batch| window.apply(batch));
                 self.replace(share, window, offset);
             }
-            ShareRecord::Update { share, batches, deliveries_max, .. } => {
+            ShareRecord::Update { share, batches, deliveries_max, committed, .. } => {
+                if let (Some(held), Some(_)) = (self.windows.get_mut(&share), committed) {
+                    held.window.committed = committed;
+                }
                 self.update(&share, &batches, deliveries_max);
             }
             ShareRecord::Forgotten(share) => self.forget(&share),
@@ -379,6 +413,9 @@ impl Shard for InflightShard {
         out.notices.extend(self.deliveries.targets().cloned().map(Notice::Deliver));
         let shares: Vec<SharePartition> = self.windows.keys().cloned().collect();
         for share in shares {
+            if let Some(Held { window, live, .. }) = self.windows.get_mut(&share) {
+                live.own_from = window.committed;
+            }
             self.tell_position(&share, &mut out);
         }
         self.set_alarm(&mut out, now);

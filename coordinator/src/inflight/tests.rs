@@ -141,7 +141,7 @@ impl Bench {
                 let Notice::Position { share, own, offset } = notice else { continue };
                 let was = match own {
                     OwnPositions::Only(was) => Some(was),
-                    OwnPositions::UpTo => None,
+                    OwnPositions::From(_) | OwnPositions::UpTo => None,
                 };
                 positions.push((was, offset));
                 assert_eq!(self.ask_of(&share, Ask::Committed(offset)), Ok(Response::Done));
@@ -413,6 +413,7 @@ fn there_is_a_limit_to_what_is_in_hand_and_room_is_told() {
             })
             .collect(),
         deliveries_max: 3,
+        committed: Some(i64::MAX),
     };
     let bytes = whole.encode().unwrap().value.expect("a value").len();
     assert!(bytes < WINDOW_FLIGHTS_MAX * crate::limits::FLIGHT_BYTES_MAX, "{bytes}");

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use duolog_log_core::ids::{Offset, TopicId};
+use duolog_log_core::ids::Offset;
 
-use super::event::{Ask, Event, Key, Moved, Notice};
+use super::event::{Ask, Event, Key, Moved, Notice, Response};
 use super::shard::{Held, InflightShard, Live, Outcome, snapshot};
 use super::window::Window;
-use crate::group::event::OwnPositions;
 use crate::record::share::{DeliveryState, SharePartition, ShareRecord, StateBatch};
-use crate::shard::TimerChange;
+use crate::shard::{RequestId, TimerChange};
 use crate::time::Now;
 
 /// However late the first message is due, the clock is looked at so often: it may be set.
@@ -149,6 +148,9 @@ impl InflightShard {
         out: &mut Outcome,
     ) {
         if let Some(Held { window, live, .. }) = self.windows.get_mut(share) {
+            if let Some(offset) = moved.opened {
+                live.own_from = Some(offset);
+            }
             if let Some(offset) = moved.reset {
                 live.committed = Some(offset);
                 live.committing = None;
@@ -175,29 +177,51 @@ impl InflightShard {
         let start = window.start();
         if live.committing.is_none() && live.committed != Some(start) {
             live.committing = Some(start);
-            let own = live.committed.map_or(OwnPositions::UpTo, OwnPositions::Only);
-            out.notices.push(Notice::Position { share: share.clone(), own, offset: start });
+            let (share, own) = (share.clone(), live.own());
+            out.notices.push(Notice::Position { share, own, offset: start });
         }
     }
 
-    pub(super) fn committed(&mut self, share: &SharePartition, offset: i64, out: &mut Outcome) {
-        let Some(Held { live, .. }) = self.windows.get_mut(share) else { return };
-        // Another word came in between.
-        if live.committing == Some(offset) {
-            live.committing = None;
-            live.committed = Some(offset);
-            self.tell_position(share, out);
+    /// The start that was told is committed: so says the log, first.
+    pub(super) fn committed(
+        &mut self,
+        request: Option<RequestId>,
+        key: Key,
+        offset: i64,
+        out: &mut Outcome,
+    ) {
+        let Key::Window(share) = &key else { return };
+        match self.windows.get_mut(share) {
+            Some(Held { window, live, .. }) if live.committing == Some(offset) => {
+                if window.committed != Some(offset) {
+                    out.records.push(ShareRecord::Update {
+                        share: share.clone(),
+                        epoch: window.epoch,
+                        batches: Vec::new(),
+                        deliveries_max: window.deliveries_max,
+                        committed: Some(offset),
+                    });
+                    let ask = Ask::Committed(offset);
+                    return out.follow_ups.push((request, Event::Of { key, ask }));
+                }
+                live.committing = None;
+                live.committed = Some(offset);
+                self.tell_position(share, out);
+            }
+            // Another word came in between.
+            _ => {}
         }
+        out.respond(request, Ok(Response::Done));
     }
 
     /// Writes a window anew, or forgets it if the committed position says all that there is to say.
     pub(super) fn refresh(&self, key: Key, now: Now, out: &mut Outcome) {
         let Key::Window(share) = &key else { return };
-        let Some(Held { window, live, snapshot_at }) = self.windows.get(share) else { return };
+        let Some(Held { window, snapshot_at, .. }) = self.windows.get(share) else { return };
         if self.end.0.saturating_sub(snapshot_at.0) <= TRIM_STEP {
             return;
         }
-        if window.is_empty() && live.committed == Some(window.start()) {
+        if window.is_empty() && window.committed == Some(window.start()) {
             out.records.push(ShareRecord::Forgotten(share.clone()));
         } else {
             let mut next = window.clone();
@@ -212,9 +236,9 @@ impl InflightShard {
         let Key::Window(share) = &key else { return };
         let Some(Held { window: old, .. }) = self.windows.get(share) else { return };
         let mut window = Window::new(start, old.epoch.wrapping_add(1), old.created_ms);
-        window.deliveries_max = old.deliveries_max;
+        (window.deliveries_max, window.committed) = (old.deliveries_max, Some(start));
         out.records.push(snapshot(share, &window, now));
-        let moved = Moved { reset: Some(start), made_room: true };
+        let moved = Moved { reset: Some(start), made_room: true, ..Moved::default() };
         out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(moved) }));
     }
 
@@ -226,8 +250,8 @@ impl InflightShard {
         }
     }
 
-    pub(super) fn topic_gone(&self, topic: TopicId) -> Outcome {
-        let gone = self.windows.keys().filter(|share| share.topic == topic);
+    pub(super) fn forget_all(&self, is_gone: impl Fn(&SharePartition) -> bool) -> Outcome {
+        let gone = self.windows.keys().filter(|share| is_gone(share));
         let forget = |share: &SharePartition| Event::Of {
             key: Key::Window(share.clone()),
             ask: Ask::Forget,

@@ -23,6 +23,8 @@ pub struct Window {
     by_time: BTreeSet<(i64, i64)>,
     /// A message that was delivered so often is dead when its time is up.
     pub deliveries_max: u16,
+    /// The last start that is known to be committed as the group's position, and on disk.
+    pub committed: Option<i64>,
     /// Of the last snapshot.
     pub epoch: i32,
     /// When it came to be.
@@ -38,6 +40,7 @@ impl Window {
             flights: BTreeMap::new(),
             by_time: BTreeSet::new(),
             deliveries_max: u16::MAX,
+            committed: None,
             epoch,
             created_ms,
         }

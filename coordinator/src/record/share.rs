@@ -8,8 +8,9 @@
 //! | those of [`super::delivery`] | | |
 //!
 //! The first two are byte for byte Kafka's `ShareSnapshot` and `ShareUpdate` of 4.3.1. What Kafka does
-//! not keep (until when a message is in whose hands, how often it may be delivered) stands in tagged
-//! fields of number [`OWN_TAG`], which its tools pass over. Nothing is compacted: the log's start is
+//! not keep (until when a message is in whose hands, how often it may be delivered, which position was
+//! the window's own) stands in tagged fields of numbers [`OWN_TAG`] and [`COMMITTED_TAG`], which its
+//! tools pass over. Nothing is compacted: the log's start is
 //! raised behind the oldest snapshot that is needed. Layouts: docs/formats.md.
 //! Source: `ShareCoordinatorRecordHelpers` and the message schemas of kafka-share-coordinator 4.3.1.
 
@@ -35,6 +36,9 @@ pub const DEAD_KEY_VERSION: i16 = 0x4444;
 
 /// Number of the tagged fields that are ours: "DL".
 pub const OWN_TAG: u32 = 0x444C;
+
+/// Number of the tagged field that has the window's committed start: "DM".
+pub const COMMITTED_TAG: u32 = 0x444D;
 
 const VALUE_VERSION: i16 = 0;
 
@@ -125,6 +129,8 @@ pub enum ShareRecord {
         batches: Vec<StateBatch>,
         /// How often a message is delivered.
         deliveries_max: u16,
+        /// The last start that is known to be committed, and on disk.
+        committed: Option<i64>,
     },
     /// A change of a window.
     Update {
@@ -136,6 +142,8 @@ pub enum ShareRecord {
         batches: Vec<StateBatch>,
         /// How often a message is delivered.
         deliveries_max: u16,
+        /// As in a snapshot; `None`: it is as it was.
+        committed: Option<i64>,
     },
     /// There is no such window any more.
     Forgotten(SharePartition),
@@ -173,6 +181,7 @@ impl ShareRecord {
                 written_ms,
                 batches,
                 deliveries_max,
+                committed,
             } => {
                 value.i32(*epoch);
                 // Epochs of the group's state and of the partition's leader.
@@ -181,15 +190,17 @@ impl ShareRecord {
                 value.i64(*start);
                 value.i64(*created_ms);
                 value.i64(*written_ms);
-                write_batches(batches, *deliveries_max, &mut value);
+                write_batches(batches, &mut value);
+                write_own(*deliveries_max, *committed, &mut value);
                 key(SNAPSHOT_KEY_VERSION, share)?
             }
-            Self::Update { share, epoch, batches, deliveries_max } => {
+            Self::Update { share, epoch, batches, deliveries_max, committed } => {
                 value.i32(*epoch);
                 value.i32(0);
                 // The start is where the batches say.
                 value.i64(-1);
-                write_batches(batches, *deliveries_max, &mut value);
+                write_batches(batches, &mut value);
+                write_own(*deliveries_max, *committed, &mut value);
                 key(UPDATE_KEY_VERSION, share)?
             }
             Self::Dead { share, offset, message } => {
@@ -237,8 +248,9 @@ impl ShareRecord {
                 let epoch = value.i32("snapshot epoch")?;
                 value.i32("leader epoch")?;
                 value.i64("start offset")?;
-                let (batches, deliveries_max) = read_batches(&mut value)?;
-                Self::Update { share, epoch, batches, deliveries_max }
+                let batches = read_batches(&mut value)?;
+                let (deliveries_max, committed) = read_own(&mut value)?;
+                Self::Update { share, epoch, batches, deliveries_max, committed }
             }
             _ => {
                 let offset = key.i64("offset")?;
@@ -257,7 +269,8 @@ fn snapshot(share: SharePartition, value: &mut Reader<'_>) -> Result<ShareRecord
     let start = value.i64("start offset")?;
     let created_ms = value.i64("create timestamp")?;
     let written_ms = value.i64("write timestamp")?;
-    let (batches, deliveries_max) = read_batches(value)?;
+    let batches = read_batches(value)?;
+    let (deliveries_max, committed) = read_own(value)?;
     Ok(ShareRecord::Snapshot {
         share,
         epoch,
@@ -266,6 +279,7 @@ fn snapshot(share: SharePartition, value: &mut Reader<'_>) -> Result<ShareRecord
         written_ms,
         batches,
         deliveries_max,
+        committed,
     })
 }
 
@@ -278,7 +292,7 @@ fn key(version: i16, share: &SharePartition) -> Result<Writer, TooLong> {
     Ok(key)
 }
 
-fn write_batches(batches: &[StateBatch], deliveries_max: u16, value: &mut Writer) {
+fn write_batches(batches: &[StateBatch], value: &mut Writer) {
     value.compact_count(batches.len());
     for batch in batches {
         value.i64(batch.first);
@@ -297,24 +311,37 @@ fn write_batches(batches: &[StateBatch], deliveries_max: u16, value: &mut Writer
             None => value.uvarint(0),
         }
     }
-    value.uvarint(1);
-    value.tag(OWN_TAG.into(), &deliveries_max.to_be_bytes());
 }
 
-fn read_batches(value: &mut Reader<'_>) -> Result<(Vec<StateBatch>, u16), RecordError> {
+fn write_own(deliveries_max: u16, committed: Option<i64>, value: &mut Writer) {
+    value.uvarint(1 + u64::from(committed.is_some()));
+    value.tag(OWN_TAG.into(), &deliveries_max.to_be_bytes());
+    if let Some(committed) = committed {
+        value.tag(COMMITTED_TAG.into(), &committed.to_be_bytes());
+    }
+}
+
+fn read_batches(value: &mut Reader<'_>) -> Result<Vec<StateBatch>, RecordError> {
     value.flexible = true;
     let count = value.any_count("state batches", BATCH_BYTES_MIN)?;
     let mut batches = Vec::with_capacity(count);
     for _ in 0..count {
         batches.push(read_batch(value)?);
     }
-    let mut deliveries_max = u16::MAX;
+    Ok(batches)
+}
+
+fn read_own(value: &mut Reader<'_>) -> Result<(u16, Option<i64>), RecordError> {
+    let (mut deliveries_max, mut committed) = (u16::MAX, None);
     value.tags(|number, bytes| {
         if let (OWN_TAG, Ok(bytes)) = (number, bytes.try_into()) {
             deliveries_max = u16::from_be_bytes(bytes);
         }
+        if let (COMMITTED_TAG, Ok(bytes)) = (number, bytes.try_into()) {
+            committed = Some(i64::from_be_bytes(bytes));
+        }
     })?;
-    Ok((batches, deliveries_max))
+    Ok((deliveries_max, committed))
 }
 
 fn read_batch(value: &mut Reader<'_>) -> Result<StateBatch, RecordError> {

@@ -117,12 +117,14 @@ impl InflightNews {
         }
         let position = (share.partition, offset);
         let now = positions::replace(node, group, &topic, position, own).await?;
-        let word = if now == Some(offset) {
+        let is_own = now == Some(offset);
+        if is_own {
             tokio::time::sleep(PACE).await;
-            Ask::Committed(offset)
-        } else {
-            Ask::Overruled { offset, by: now }
-        };
+        }
+        // A power cut brings an older position back, which nobody has set anew.
+        let patience_ms = if is_own { node.config.rocketmq.flush_interval_ms } else { 0 };
+        positions::on_disk(node, group, patience_ms).await?;
+        let word = if is_own { Ask::Committed(offset) } else { Ask::Overruled { offset, by: now } };
         node.inflight
             .ask(share, word)
             .await

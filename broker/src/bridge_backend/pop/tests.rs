@@ -160,6 +160,68 @@ async fn a_position_that_another_sets_is_gone_by() {
     node.stop().await;
 }
 
+fn share_of(dispatcher: &Dispatcher<BridgeBackend>) -> SharePartition {
+    let topic = dispatcher.backend().topic("t").expect("the topic").id;
+    SharePartition { group: "g".into(), topic, partition: 0 }
+}
+
+/// Waits until the window knows that this is the position.
+async fn wait_known(node: &TestNode, dispatcher: &Dispatcher<BridgeBackend>, offset: i64) {
+    let share = share_of(dispatcher);
+    let attempts = Attempts::at("the position is known to be committed");
+    while node.node.inflight.positions(&share) != Some([Some(offset), None]) {
+        attempts.again().await;
+    }
+}
+
+/// A node with so many messages in queue 0 of t, all popped and acknowledged by g.
+async fn all_popped(count: i64) -> (TestNode, Dispatcher<BridgeBackend>) {
+    let node = TestNode::start(&["rocketmq.flushIntervalCommitLog=1"]).await;
+    let dispatcher = node.rocketmq();
+    let client = RemotingClient::new(&dispatcher);
+    node.create_topic("t", &[]).await;
+    for body in 0..count {
+        send(&node, &client, &body.to_string()).await;
+    }
+    let popped = pop(&client, &[]).await;
+    for offset in 0..count {
+        assert_eq!(about(&client, ACK, offset, field(&popped, "popTime")).await, 0);
+    }
+    wait_known(&node, &dispatcher, count).await;
+    (node, dispatcher)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_another_set_outlives_a_start_of_the_node() {
+    let (node, dispatcher) = all_popped(4).await;
+    let topic = dispatcher.backend().topic("t").expect("the topic");
+    dispatcher.backend().commit_offset("g", &topic, 0, 1).await.expect("committed");
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let dispatcher = node.rocketmq();
+    wait_known(&node, &dispatcher, 1).await;
+    assert_eq!(committed(&dispatcher).await, Some(1));
+    let client = RemotingClient::new(&dispatcher);
+    assert_eq!(offsets(&pop(&client, &[]).await), [1, 2, 3]);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_deleted_group_popped_is_forgotten_and_its_position_does_not_come_back() {
+    let (node, dispatcher) = all_popped(4).await;
+    let share = share_of(&dispatcher);
+    dispatcher.backend().delete_positions("g").await.expect("deleted");
+    let attempts = Attempts::at("the window is forgotten");
+    let plan = || Ask::Plan { count: 1, order: None };
+    while node.node.inflight.ask(&share, plan()).await != Ok(Response::Plan(None)) {
+        attempts.again().await;
+    }
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let dispatcher = node.rocketmq();
+    assert_eq!(node.node.inflight.ask(&share, plan()).await, Ok(Response::Plan(None)));
+    assert_eq!(committed(&dispatcher).await, None);
+    node.stop().await;
+}
+
 /// A group whose messages are dead after one delivery.
 async fn mortal(client: &RemotingClient) {
     let group = br#"{"groupName":"g","retryMaxTimes":0}"#;

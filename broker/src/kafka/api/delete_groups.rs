@@ -22,7 +22,7 @@ impl Handler for DeleteGroups {
         let mut results = Vec::with_capacity(request.groups_names.len());
         for group_id in request.groups_names {
             let delete = DeleteGroup { group: group_id.clone() };
-            let answer = context.node.coordinators.delete_group(delete).await;
+            let answer = context.node.delete_group(delete).await;
             let code = answer.map_or_else(ErrorCode::of, |()| ErrorCode::None);
             results.push(DeletableGroupResult { group_id, error_code: code.code() });
         }

@@ -184,6 +184,8 @@ pub struct ReplaceQueueOffset {
 pub enum OwnPositions {
     /// This one.
     Only(i64),
+    /// From this one, inclusive, up to the one to be committed.
+    From(i64),
     /// It does not know: any up to the one to be committed, or none at all.
     UpTo,
 }
@@ -195,6 +197,7 @@ impl OwnPositions {
         position == Some(offset)
             || match self {
                 Self::Only(own) => position == Some(own),
+                Self::From(own) => position.is_some_and(|it| (own..offset).contains(&it)),
                 Self::UpTo => position.is_none_or(|position| position < offset),
             }
     }

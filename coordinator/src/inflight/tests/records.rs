@@ -26,6 +26,7 @@ fn sample_records() -> Vec<ShareRecord> {
             epoch: 4,
             batches: batches.clone(),
             deliveries_max,
+            committed: Some(-1),
         },
         ShareRecord::Snapshot {
             share: share.clone(),
@@ -35,6 +36,7 @@ fn sample_records() -> Vec<ShareRecord> {
             written_ms: 12,
             batches,
             deliveries_max,
+            committed: None,
         },
         ShareRecord::Dead { share, offset: 1 << 40, message: message(4) },
     ]
@@ -69,8 +71,37 @@ fn records_are_read_as_they_were_written_and_damaged_ones_are_refused() {
             epoch: 0,
             batches: vec![batch],
             deliveries_max: 1,
+            committed: None,
         };
         let bytes = update.encode().unwrap();
         assert!(ShareRecord::decode(&bytes.key, bytes.value.as_deref()).is_err(), "{batch:?}");
+    }
+}
+
+/// What earlier builds wrote has no committed start; they pass over what they do not know.
+#[test]
+fn the_committed_start_is_a_tagged_field_of_its_own() {
+    for record in sample_records() {
+        let (mut with, mut without) = (record.clone(), record);
+        match (&mut with, &mut without) {
+            (
+                ShareRecord::Snapshot { committed: with, .. },
+                ShareRecord::Snapshot { committed: without, .. },
+            )
+            | (
+                ShareRecord::Update { committed: with, .. },
+                ShareRecord::Update { committed: without, .. },
+            ) => (*with, *without) = (Some(1 << 40), None),
+            _ => continue,
+        }
+        let value =
+            |record: &ShareRecord| record.encode().unwrap().value.expect("a value").to_vec();
+        let (with, old) = (value(&with), value(&without));
+        let (field, count) = (&[0xCD, 0x88, 0x01, 8], old.len() - 7);
+        assert_eq!((&old[..count], old[count]), (&with[..count], 1), "of the same fields");
+        assert_eq!((with[count], &with[count + 1..old.len()]), (2, &old[count + 1..]));
+        assert_eq!(with[old.len()..], [&field[..], &(1_i64 << 40).to_be_bytes()[..]].concat());
+        let key = without.encode().unwrap().key;
+        assert_eq!(ShareRecord::decode(&key, Some(&old)), Ok(Some(without)));
     }
 }

@@ -9,12 +9,17 @@ fn replace(own: OwnPositions, offset: i64) -> Event {
 /// In one step: whatever comes between a question and a commit is not overwritten.
 #[test]
 fn a_commit_replaces_only_what_is_its_own() {
-    use OwnPositions::{Only, UpTo};
+    use OwnPositions::{From, Only, UpTo};
     // What is there, what is the asker's own, what is there then; 10 is to be committed.
     let rows = [
         (None, UpTo, Some(10)),
         (Some(3), UpTo, Some(10)),
         (Some(11), UpTo, Some(11)),
+        (None, From(3), None),
+        (Some(2), From(3), Some(2)),
+        (Some(3), From(3), Some(10)),
+        (Some(9), From(3), Some(10)),
+        (Some(11), From(3), Some(11)),
         (None, Only(3), None),
         (Some(3), Only(3), Some(10)),
         (Some(4), Only(3), Some(4)),
