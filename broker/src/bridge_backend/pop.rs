@@ -101,15 +101,15 @@ impl BridgeBackend {
         let inflight = &self.node.inflight;
         loop {
             let known = inflight.positions(share);
-            let committed =
-                positions::committed(&self.node, queue.group, queue.topic, queue.partition).await?;
+            let PopQueue { group, topic, partition } = queue;
+            let committed = positions::to_pop_from(&self.node, group, topic, partition).await?;
             let (known_now, is_own) = inflight.judge(share, committed);
             if known != known_now {
                 // What was read may be what was committed just then.
                 continue;
             }
             if !is_own {
-                positions::on_disk(&self.node, queue.group, 0).await?;
+                positions::on_disk(&self.node, group, 0).await?;
                 self.ask(share, committed.map_or(Ask::Forget, Ask::Reset)).await?;
             }
             return Ok(committed);

@@ -24,12 +24,22 @@ pub(super) async fn committed(
     if !node.coordinators.exist() {
         return Ok(None);
     }
-    let event = Event::QueryQueueOffset(QueryQueueOffset {
-        group: group.into(),
-        topic: topic.name.clone(),
-        queue,
-    });
-    position(node, group, event).await
+    position(node, group, Event::QueryQueueOffset(query_of(group, topic, queue))).await
+}
+
+/// A group's position in one queue, from which messages are popped.
+///
+/// Errors: `GroupKindConflict`: Kafka members hold the group.
+pub(super) async fn to_pop_from(
+    node: &Node,
+    group: &str,
+    topic: &Topic,
+    queue: i32,
+) -> Result<Option<i64>> {
+    if !node.coordinators.exist() {
+        return Ok(None);
+    }
+    position(node, group, Event::PopQueueOffset(query_of(group, topic, queue))).await
 }
 
 /// Commits a queue's offset in the place of a position of the asker's own; the position from then on.
@@ -146,4 +156,8 @@ pub(super) fn commit_unanswered(
 
 fn commit_of(group: &str, topic: &Topic, (queue, offset): (i32, i64)) -> CommitQueueOffset {
     CommitQueueOffset { group: group.into(), topic: topic.name.clone(), queue, offset }
+}
+
+fn query_of(group: &str, topic: &Topic, queue: i32) -> QueryQueueOffset {
+    QueryQueueOffset { group: group.into(), topic: topic.name.clone(), queue }
 }

@@ -87,6 +87,8 @@ pub enum Event {
     ReplaceQueueOffset(ReplaceQueueOffset),
     /// QUERY_CONSUMER_OFFSET (code 14).
     QueryQueueOffset(QueryQueueOffset),
+    /// The position that messages are popped from: refused while Kafka members hold the group.
+    PopQueueOffset(QueryQueueOffset),
     /// A topic was deleted: the positions committed on it go.
     TopicDeleted(DeletedTopic),
     /// One group's part of [`Self::TopicDeleted`].

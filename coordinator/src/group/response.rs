@@ -49,7 +49,8 @@ pub enum Response {
     ProducerGroup(Vec<LiveClient>),
     /// To `LockQueues`: for each queue in the order asked, whether the client holds it now.
     LockQueues(Vec<bool>),
-    /// To `QueryQueueOffset` and `ReplaceQueueOffset`; `None` without a committed position.
+    /// To `QueryQueueOffset`, `PopQueueOffset` and `ReplaceQueueOffset`; `None` without a committed
+    /// position.
     QueryQueueOffset(Option<i64>),
     /// To what needs no words.
     Done,

@@ -259,7 +259,7 @@ impl Shard for GroupShard {
             Event::ConsumerLeave(leave) => Some(&leave.group),
             Event::CommitQueueOffset(commit)
             | Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, .. }) => Some(&commit.group),
-            Event::QueryQueueOffset(query) => Some(&query.group),
+            Event::QueryQueueOffset(query) | Event::PopQueueOffset(query) => Some(&query.group),
             Event::ConsumerGroup(group)
             | Event::DescribeConsumerGroup(group)
             | Event::ChannelLeft { group, .. }
@@ -343,6 +343,7 @@ impl Shard for GroupShard {
                 self.replace_queue_offset(&replace, now, &mut out)
             }
             Event::QueryQueueOffset(query) => Ok(self.query_queue_offset(&query)),
+            Event::PopQueueOffset(query) => self.pop_queue_offset(&query),
             Event::TopicDeleted(topic) => Ok(self.topic_deleted(&topic, &mut out)),
             Event::ForgetTopic { group, topic } => Ok(self.forget_topic(&group, topic, &mut out)),
             Event::ExpireOffsets(group) => Ok(self.expire_offsets(group, now, &mut out)),

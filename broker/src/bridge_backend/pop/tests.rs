@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use duolog_bridge::backend::Backend;
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::remoting::RemotingCommand;
 use duolog_bridge::remoting::message::Message;
 use duolog_bridge::translate::properties::Properties;
+use duolog_coordinator::group::event::{Event, FirstJoin, JoinGroup, LeaderReturn, Protocol};
 use duolog_log_core::event::{EventKind, Events};
 use duolog_log_core::gate::{GateAction, GatePoint};
 use duolog_log_core::ids::NodeId;
@@ -219,6 +221,40 @@ async fn what_a_deleted_group_popped_is_forgotten_and_its_position_does_not_come
     let dispatcher = node.rocketmq();
     assert_eq!(node.node.inflight.ask(&share, plan()).await, Ok(Response::Plan(None)));
     assert_eq!(committed(&dispatcher).await, None);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_popped_by_a_group_that_kafka_members_hold() {
+    let node = TestNode::start(&[]).await;
+    let dispatcher = node.rocketmq();
+    let client = RemotingClient::new(&dispatcher);
+    node.create_topic("t", &[]).await;
+    for body in ["a", "b"] {
+        send(&node, &client, body).await;
+    }
+    assert_eq!(offsets(&pop(&client, &[("maxMsgNums", "1")]).await), [0]);
+    // An id that was given holds the group.
+    let join = JoinGroup {
+        group: "g".into(),
+        member: "".into(),
+        instance: None,
+        client_id: "c".into(),
+        client_host: "/127.0.0.1".into(),
+        rebalance_timeout_ms: 60_000,
+        session_timeout_ms: 60_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![Protocol { name: "range".into(), metadata: Bytes::new() }],
+        reason: None,
+        first_join: FirstJoin::WithGivenId,
+        leader_return: LeaderReturn::AsFollower,
+        uuid: [7; 16],
+    };
+    let coordinators = &node.node.coordinators;
+    coordinators.request("g", Event::JoinGroup(Box::new(join))).await.expect("an id");
+    let refused = pop(&client, &[]).await;
+    assert_eq!(refused.code, 26, "as a heartbeat");
+    assert_eq!(refused.remark.as_deref(), Some("group g is in use by Kafka members"));
     node.stop().await;
 }
 

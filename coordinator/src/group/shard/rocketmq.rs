@@ -231,6 +231,17 @@ impl GroupShard {
         Response::QueryQueueOffset(self.position(&query.group, &query.topic, query.queue))
     }
 
+    /// Whoever pops takes part in the group as members do.
+    pub(super) fn pop_queue_offset(
+        &self,
+        query: &QueryQueueOffset,
+    ) -> Result<Response, GroupError> {
+        if self.groups.get(&query.group).is_some_and(Group::has_kafka_members) {
+            return Err(GroupError::HeldByKafka);
+        }
+        Ok(self.query_queue_offset(query))
+    }
+
     fn position(&self, group: &str, topic: &Arc<str>, queue: i32) -> Option<i64> {
         let found = self.image(group).and_then(|image| image.offset(topic, queue));
         // Kafka keeps whatever number a client commits; no queue goes on from a negative one.

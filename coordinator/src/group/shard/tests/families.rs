@@ -32,6 +32,22 @@ fn kafka_members_keep_rocketmq_out_until_the_group_is_empty_then_positions_carry
 }
 
 #[test]
+fn kafka_members_keep_pops_out_until_the_group_is_empty_then_positions_carry_over() {
+    let mut bench = Bench::new();
+    let (group, topic) = ("g".into(), "t".into());
+    let pop = Event::PopQueueOffset(QueryQueueOffset { group, topic, queue: 0 });
+    assert_eq!(bench.ask(pop.clone()), Ok(Response::QueryQueueOffset(None)));
+    let members = bench.stable(1);
+    assert_eq!(bench.ask(pop.clone()), Err(GroupError::HeldByKafka));
+    bench.ask(Event::OffsetCommit(commit("g", &members[0], 1, 5))).expect("committed");
+    assert_eq!(bench.ask(pop.clone()), Err(GroupError::HeldByKafka));
+    bench.ask(leave(&[(&members[0], "")])).expect("left");
+    assert_eq!(bench.ask(pop.clone()), Ok(Response::QueryQueueOffset(Some(5))));
+    bench.ask(beat(consumer("c@1", 1, &["t"]))).expect("live");
+    assert_eq!(bench.ask(pop), Ok(Response::QueryQueueOffset(Some(5))));
+}
+
+#[test]
 fn rocketmq_members_keep_kafka_out_until_the_group_is_empty_then_positions_carry_over() {
     let mut bench = Bench::new();
     bench.ask(beat(consumer("c@1", 1, &["t"]))).expect("live");
