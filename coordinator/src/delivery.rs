@@ -16,7 +16,7 @@
 
 pub(crate) mod refusals;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -39,11 +39,29 @@ pub struct OpenNote {
     pub messages: Arc<[Noted]>,
 }
 
+impl OpenNote {
+    /// The first offset of the log that it needs: a message, or itself.
+    fn first_needed(&self) -> Offset {
+        self.messages.iter().map(|noted| noted.offset).fold(self.at, Offset::min)
+    }
+}
+
 /// The notes of one log that are not done; the durable half of a machine that delivers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deliveries {
-    /// In order of `at`; no target is without.
-    open: BTreeMap<TopicPartition, VecDeque<OpenNote>>,
+    /// No target is without.
+    open: BTreeMap<TopicPartition, Way>,
+    /// What each note needs first, and where it stands.
+    needed: BTreeSet<(Offset, Offset)>,
+    message_count: usize,
+}
+
+/// What is open for one target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Way {
+    /// In order of `at`.
+    notes: VecDeque<OpenNote>,
+    message_count: usize,
 }
 
 impl Deliveries {
@@ -52,12 +70,21 @@ impl Deliveries {
         match record {
             DeliveryRecord::Note(Note { target, messages }) => {
                 let note = OpenNote { at, messages: messages.into() };
-                self.open.entry(target).or_default().push_back(note);
+                let count = note.messages.len();
+                self.needed.insert((note.first_needed(), at));
+                self.message_count += count;
+                let way = self.open.entry(target).or_default();
+                way.message_count += count;
+                way.notes.push_back(note);
             }
             DeliveryRecord::Done { target, through } => {
-                let Some(notes) = self.open.get_mut(&target) else { return };
-                while notes.pop_front_if(|note| note.at <= through).is_some() {}
-                if notes.is_empty() {
+                let Some(way) = self.open.get_mut(&target) else { return };
+                while let Some(note) = way.notes.pop_front_if(|note| note.at <= through) {
+                    self.needed.remove(&(note.first_needed(), note.at));
+                    self.message_count -= note.messages.len();
+                    way.message_count -= note.messages.len();
+                }
+                if way.notes.is_empty() {
                     self.open.remove(&target);
                 }
             }
@@ -67,7 +94,7 @@ impl Deliveries {
     /// The notes for `target` behind the one at `after`, the first ones up to `count`.
     #[must_use]
     pub fn open(&self, target: &TopicPartition, after: Offset, count: usize) -> Vec<OpenNote> {
-        let notes = self.open.get(target).into_iter().flatten();
+        let notes = self.open.get(target).into_iter().flat_map(|way| &way.notes);
         notes.filter(|note| note.at > after).take(count).cloned().collect()
     }
 
@@ -79,14 +106,20 @@ impl Deliveries {
     /// Messages in open notes.
     #[must_use]
     pub fn message_count(&self) -> usize {
-        self.open.values().flatten().map(|note| note.messages.len()).sum()
+        self.message_count
+    }
+
+    /// Those for one target.
+    #[must_use]
+    pub fn message_count_for(&self, target: &TopicPartition) -> usize {
+        self.open.get(target).map_or(0, |way| way.message_count)
     }
 
     /// What says that all notes for `target` up to `through`, inclusive, are done; `None` if that
     /// has been said.
     #[must_use]
     pub fn done(&self, target: &TopicPartition, through: Offset) -> Option<DeliveryRecord> {
-        let first = self.open.get(target)?.front()?;
+        let first = self.open.get(target)?.notes.front()?;
         let target = target.clone();
         (first.at <= through).then_some(DeliveryRecord::Done { target, through })
     }
@@ -94,11 +127,7 @@ impl Deliveries {
     /// The first offset of the log that an open note needs: a message, or the note itself.
     #[must_use]
     pub fn first_needed(&self) -> Option<Offset> {
-        let notes = self.open.values().flatten();
-        let needed = notes.flat_map(|note| {
-            note.messages.iter().map(|noted| noted.offset).chain(std::iter::once(note.at))
-        });
-        needed.min()
+        self.needed.first().map(|(first, _)| *first)
     }
 }
 

@@ -38,13 +38,15 @@ pub const REGEX_BYTES_MAX: usize = 4_096;
 /// Bytes of one string in a stored record, as their lengths are written in 16 bits.
 pub const STRING_BYTES_MAX: usize = i16::MAX as usize;
 
-/// Messages of one shard that wait for their time; each takes some 50 bytes. More are refused.
+/// Messages of one shard that wait for their time or are on their way; each takes some 50 bytes, 80
+/// where it is noted alone. More are refused.
 pub const TIMERS_MAX: usize = 4_000_000;
 
 /// Messages that become due in one step; the rest follow in further steps.
 pub const DUE_AT_ONCE_MAX: usize = 8_192;
 
-/// Messages on their way; while there are more, none that is due is added.
+/// Messages on their way to one target; while there are more, none that is due is added, so that what
+/// cannot be reached costs the others nothing.
 pub const ON_THEIR_WAY_MAX: usize = 65_536;
 
 /// Bytes of timed messages in one batch: to read one of them means to read its batch.

@@ -35,6 +35,8 @@ fn notes_stay_open_until_they_are_done_target_by_target() {
     assert_eq!(offsets, [3, 1], "the order of a note is the order in the target");
     assert_eq!(deliveries.first_needed(), Some(Offset(1)));
     assert_eq!(deliveries.message_count(), 5);
+    let counts = [0, 1, 2].map(|partition| deliveries.message_count_for(&target(partition)));
+    assert_eq!(counts, [4, 1, 0]);
     deliveries.replay(done(0, 12), Offset(14));
     assert_eq!((open_at(&deliveries, 0), open_at(&deliveries, 1)), (vec![13], vec![11]));
     assert_eq!(deliveries.first_needed(), Some(Offset(2)));

@@ -19,9 +19,6 @@ use crate::time::Now;
 /// However far the first message's time is, the clock is looked at so often: it may be set.
 const LOOK_EVERY_MS: i64 = 1_000;
 
-/// When something that is due could not be noted, it is tried again after this.
-const AGAIN_AFTER_MS: i64 = 100;
-
 /// The log's start is raised by so many offsets at least.
 const TRIM_STEP: i64 = 4_096;
 
@@ -64,7 +61,7 @@ impl TimerShard {
         timed: crate::record::timer::TimedMessage,
     ) -> Outcome<Self> {
         let mut outcome = Outcome::default();
-        if self.waiting.len() >= TIMERS_MAX {
+        if self.waiting.len() + self.deliveries.message_count() >= TIMERS_MAX {
             outcome.respond(request, Err(TimerError::TooMany));
             return outcome;
         }
@@ -100,9 +97,10 @@ impl TimerShard {
     fn due(&mut self, now: Now) -> Outcome<Self> {
         let mut outcome = Outcome::default();
         self.alarm = None;
-        let room = ON_THEIR_WAY_MAX.saturating_sub(self.deliveries.message_count());
         let mut targets: BTreeMap<u32, Vec<Noted>> = BTreeMap::new();
-        for entry in self.waiting.due(now.wall_ms, room.min(DUE_AT_ONCE_MAX)) {
+        let deliveries = &self.deliveries;
+        let room = |target: &TopicPartition| room(deliveries, target);
+        for entry in self.waiting.due(now.wall_ms, DUE_AT_ONCE_MAX, room) {
             let noted = Noted { offset: Offset(entry.offset), tag: entry.due_ms };
             targets.entry(entry.target).or_default().push(noted);
         }
@@ -132,6 +130,9 @@ impl TimerShard {
         if self.alarm.take().is_some() {
             outcome.timers.push(TimerChange::Cancel(Alarm));
         }
+        if self.waiting.held_back().any(|target| room(&self.deliveries, target) > 0) {
+            self.set_alarm_at(&mut outcome, now.after(0));
+        }
         self.set_alarm(&mut outcome, now);
         outcome
     }
@@ -145,6 +146,9 @@ impl TimerShard {
         let mut outcome = Outcome::default();
         if let Some(record) = self.deliveries.done(target, through) {
             outcome.records.push(TimerRecord::Delivery(record));
+            if self.waiting.holds_back(target) {
+                outcome.follow_ups.push((None, Event::Due));
+            }
             outcome.follow_ups.push((None, Event::Trim));
         }
         outcome.respond(request, Ok(Response::Done));
@@ -165,9 +169,7 @@ impl TimerShard {
     /// Has the alarm ring when the first message is due, or when the clock is to be looked at.
     fn set_alarm(&mut self, outcome: &mut Outcome<Self>, now: Now) {
         let Some(due_ms) = self.waiting.first_due_ms() else { return };
-        let is_full = self.deliveries.message_count() >= ON_THEIR_WAY_MAX;
-        let least = if is_full { AGAIN_AFTER_MS } else { 0 };
-        let delay_ms = due_ms.saturating_sub(now.wall_ms).clamp(least, LOOK_EVERY_MS);
+        let delay_ms = due_ms.saturating_sub(now.wall_ms).clamp(0, LOOK_EVERY_MS);
         self.set_alarm_at(outcome, now.after(delay_ms));
     }
 
@@ -177,6 +179,11 @@ impl TimerShard {
             outcome.timers.push(TimerChange::Set(Alarm, at_ms));
         }
     }
+}
+
+/// How many more messages may be on their way to `target`.
+fn room(deliveries: &Deliveries, target: &TopicPartition) -> usize {
+    ON_THEIR_WAY_MAX.saturating_sub(deliveries.message_count_for(target))
 }
 
 impl Shard for TimerShard {

@@ -9,6 +9,7 @@ use super::event::{Event, Key, Notice, Response, Waiting};
 use super::shard::TimerShard;
 use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
+use crate::limits::ON_THEIR_WAY_MAX;
 use crate::record::timer::{TimedMessage, TimerRecord};
 use crate::testing::{BEGIN, Driven};
 
@@ -173,6 +174,34 @@ fn a_step_notes_no_more_than_so_many_and_goes_on() {
     while bench.pass(0) {}
     let names = bench.deliver("a");
     assert_eq!(names, (0..10_000).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_cannot_be_reached_keeps_nothing_else_waiting() {
+    let mut bench = Bench::new();
+    let count = ON_THEIR_WAY_MAX + 5;
+    for number in 0..count {
+        bench.store("full", 1_000_000 + number as i64, &number.to_string()).unwrap();
+    }
+    bench.pass(count as i64);
+    while bench.pass(0) {}
+    assert_eq!(bench.waiting(), 5, "held back");
+    bench.store("full", 1_000_000, "held back at once").unwrap();
+    bench.store("a", 1_000_000, "other").unwrap();
+    while bench.pass(0) {}
+    assert_eq!((bench.deliver("a"), bench.waiting()), (vec!["other".to_owned()], 6));
+    let find = |id: &str| Event::Find { id: id.into(), from_ms: 0, to_ms: i64::MAX };
+    let recalled = (count - 1).to_string();
+    let Ok(Response::Found(found)) = bench.request(find(&recalled)) else { panic!("found") };
+    assert_eq!(bench.request(Event::Recall(found[0])), Ok(Response::Recalled(true)));
+    let mut first = bench.deliver("full");
+    assert_eq!(first.len(), ON_THEIR_WAY_MAX);
+    while bench.pass(0) {}
+    let rest = bench.deliver("full");
+    assert_eq!((rest.len(), &*rest[0], bench.waiting()), (5, "held back at once", 0));
+    first.extend(rest.into_iter().skip(1));
+    assert_eq!(first, (0..count - 1).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(bench.runtime.next_deadline(), None, "nothing left to look for");
 }
 
 #[test]

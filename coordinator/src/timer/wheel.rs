@@ -34,6 +34,9 @@ const CHUNK: i64 = 1024;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wheel {
     entries: BTreeSet<Entry>,
+    /// Those that were due when their target had no room, by its number; none is empty.
+    held_back: BTreeMap<u32, BTreeSet<Entry>>,
+    held_back_count: usize,
     /// How many wait in each piece of the log, by offset / [`CHUNK`]; none is 0.
     counts: BTreeMap<i64, u32>,
     targets: Vec<TopicPartition>,
@@ -42,7 +45,7 @@ pub(super) struct Wheel {
 
 impl Wheel {
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.held_back_count
     }
 
     pub(super) fn insert(&mut self, timed: &TimedMessage, offset: Offset) {
@@ -56,7 +59,15 @@ impl Wheel {
 
     pub(super) fn remove(&mut self, waiting: Waiting) {
         let Some(entry) = self.at(waiting) else { return };
-        self.entries.remove(&entry);
+        if !self.entries.remove(&entry)
+            && let Some(held) = self.held_back.get_mut(&entry.target)
+            && held.remove(&entry)
+        {
+            self.held_back_count -= 1;
+            if held.is_empty() {
+                self.held_back.remove(&entry.target);
+            }
+        }
         let chunk = entry.offset / CHUNK;
         if let Some(count) = self.counts.get_mut(&chunk) {
             *count -= 1;
@@ -64,7 +75,7 @@ impl Wheel {
                 self.counts.remove(&chunk);
             }
         }
-        if self.entries.is_empty() {
+        if self.len() == 0 {
             // Most targets have a time; their names need not be kept for ever.
             (self.targets, self.numbers) = (Vec::new(), BTreeMap::new());
         }
@@ -76,18 +87,65 @@ impl Wheel {
 
     fn at(&self, Waiting { due_ms, offset }: Waiting) -> Option<Entry> {
         let from = Entry { offset: offset.0, ..Entry::first_at(due_ms) };
-        let entry = self.entries.range(from..).next()?;
-        (entry.due_ms == due_ms && entry.offset == offset.0).then_some(*entry)
+        self.sets().find_map(|entries| {
+            let entry = entries.range(from..).next()?;
+            (entry.due_ms == due_ms && entry.offset == offset.0).then_some(*entry)
+        })
     }
 
-    /// When the first one is due.
+    fn sets(&self) -> impl Iterator<Item = &BTreeSet<Entry>> {
+        std::iter::once(&self.entries).chain(self.held_back.values())
+    }
+
+    /// When the first one is due, of those that are not held back.
     pub(super) fn first_due_ms(&self) -> Option<i64> {
         self.entries.first().map(|entry| entry.due_ms)
     }
 
-    /// Those that are due at `now_ms`, in order of their times, the first ones up to `count`.
-    pub(super) fn due(&self, now_ms: i64, count: usize) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().take_while(move |entry| entry.due_ms <= now_ms).take(count)
+    /// Those that are due at `now_ms`, of each target in order of their times, the first ones up to
+    /// `count` and to the `room` of their target. What finds none is held back until there is some.
+    pub(super) fn due(
+        &mut self,
+        now_ms: i64,
+        count: usize,
+        room: impl Fn(&TopicPartition) -> usize,
+    ) -> Vec<Entry> {
+        let mut due: Vec<Entry> = Vec::new();
+        for (number, held) in &self.held_back {
+            let room = self.target(*number).map_or(0, &room);
+            due.extend(held.iter().take(room.min(count - due.len())));
+        }
+        let mut rooms: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut without_room: Vec<Entry> = Vec::new();
+        // A bounded step: the rest is looked at in the next one.
+        for entry in self.entries.iter().take_while(|entry| entry.due_ms <= now_ms).take(count) {
+            let left = rooms.entry(entry.target).or_insert_with(|| {
+                let is_in_line = self.held_back.contains_key(&entry.target);
+                self.target(entry.target).filter(|_| !is_in_line).map_or(0, &room)
+            });
+            if *left == 0 {
+                without_room.push(*entry);
+            } else if due.len() < count {
+                *left -= 1;
+                due.push(*entry);
+            }
+        }
+        for entry in without_room {
+            self.entries.remove(&entry);
+            self.held_back.entry(entry.target).or_default().insert(entry);
+            self.held_back_count += 1;
+        }
+        due
+    }
+
+    /// Whether something is held back of this target.
+    pub(super) fn holds_back(&self, target: &TopicPartition) -> bool {
+        self.numbers.get(target).is_some_and(|number| self.held_back.contains_key(number))
+    }
+
+    /// The targets of which something is held back.
+    pub(super) fn held_back(&self) -> impl Iterator<Item = &TopicPartition> {
+        self.held_back.keys().filter_map(|number| self.target(*number))
     }
 
     /// Those with the hash of this id that are due from `from_ms`, inclusive, to `to_ms`, exclusive.
@@ -96,8 +154,9 @@ impl Wheel {
             return Vec::new();
         }
         let id_hash = hash(id);
-        let range = self.entries.range(Entry::first_at(from_ms)..Entry::first_at(to_ms));
-        range.filter(|entry| entry.id_hash == id_hash).map(|entry| entry.waiting()).collect()
+        let range = Entry::first_at(from_ms)..Entry::first_at(to_ms);
+        let all = self.sets().flat_map(|entries| entries.range(range.clone()));
+        all.filter(|entry| entry.id_hash == id_hash).map(|entry| entry.waiting()).collect()
     }
 
     /// The target with this number.
