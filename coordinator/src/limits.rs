@@ -56,8 +56,16 @@ pub const TIMED_BATCH_BYTES_MAX: usize = 65_536;
 /// Source: `popInflightMessageThreshold`.
 pub const WINDOW_FLIGHTS_MAX: usize = 10_000;
 
-/// Such messages of all groups of one shard; each takes some 150 bytes.
+/// Such messages of all groups of one shard; each takes some 150 bytes. Beyond it each window has
+/// [`WINDOW_FLIGHTS_FLOOR`] and no more, so that full windows of one group keep no other from going on.
 pub const SHARD_FLIGHTS_MAX: usize = 20_000;
+
+/// So many of each window, whatever others have: as many as a pop takes.
+pub const WINDOW_FLIGHTS_FLOOR: usize = 32;
+
+/// With all of that, of one shard.
+pub const SHARD_FLIGHTS_TOTAL_MAX: usize =
+    SHARD_FLIGHTS_MAX + SHARD_WINDOWS_MAX * WINDOW_FLIGHTS_FLOOR;
 
 /// Groups' windows over partitions, of one shard. More are refused.
 pub const SHARD_WINDOWS_MAX: usize = 4_000;
@@ -70,6 +78,8 @@ pub const FLIGHT_BYTES_MAX: usize = 64;
 
 const _: () = assert!(WINDOW_FLIGHTS_MAX * FLIGHT_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(WINDOW_FLIGHTS_MAX <= SHARD_FLIGHTS_MAX);
+const _: () = assert!(WINDOW_FLIGHTS_FLOOR < WINDOW_FLIGHTS_MAX);
+const _: () = assert!(SHARD_FLIGHTS_TOTAL_MAX * 150 < 24 * 1024 * 1024);
 const _: () = assert!(DUE_AT_ONCE_MAX < ON_THEIR_WAY_MAX && ON_THEIR_WAY_MAX < TIMERS_MAX);
 const _: () = assert!(TIMED_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);
 const _: () = assert!(HALF_BATCH_BYTES_MAX <= APPEND_BYTES_MAX);

@@ -1,6 +1,6 @@
 //! The state machine of [`crate::inflight`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub struct InflightShard {
     pub(super) end: Offset,
     /// Where copies for the dead letters stand that are not noted yet. Live.
     pub(super) copies: BTreeMap<(SharePartition, i64), Offset>,
+    /// Windows that found no room because of what others have. Live.
+    pub(super) crowded_out: BTreeSet<SharePartition>,
     /// What is to be done when. Live.
     pub(super) upkeep: Upkeep,
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::event::{Fresh, Key, Order, Plan, Response, Take};
 use super::shard::{InflightShard, Outcome};
 use super::window::{Batches, Flight, Window};
-use crate::limits::{SHARD_FLIGHTS_MAX, WINDOW_FLIGHTS_MAX};
+use crate::limits::{SHARD_FLIGHTS_MAX, WINDOW_FLIGHTS_FLOOR, WINDOW_FLIGHTS_MAX};
 use crate::record::share::{DeliveryState, Lease, SharePartition, StateBatch};
 use crate::shard::{RequestId, Undo};
 use crate::time::Now;
 
 impl InflightShard {
     pub(super) fn plan(
-        &self,
+        &mut self,
         share: &SharePartition,
         count: usize,
         order: Option<&Order>,
@@ -36,13 +36,17 @@ impl InflightShard {
                 .collect();
         }
         plan.room = self.room(window);
+        if plan.room == 0 && window.len() < WINDOW_FLIGHTS_MAX {
+            self.crowded_out.insert(share.clone());
+        }
         Some(plan)
     }
 
     /// How many more messages may be taken.
     pub(super) fn room(&self, window: &Window) -> usize {
         let own = WINDOW_FLIGHTS_MAX.saturating_sub(window.len());
-        own.min(SHARD_FLIGHTS_MAX.saturating_sub(self.flights))
+        let floor = WINDOW_FLIGHTS_FLOOR.saturating_sub(window.len());
+        own.min(SHARD_FLIGHTS_MAX.saturating_sub(self.flights).max(floor))
     }
 
     pub(super) fn take(

@@ -3,6 +3,7 @@
 mod crash;
 mod positions;
 mod records;
+mod room;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,14 @@
 //! What the machine keeps in step with its log, and does by itself: alarms, positions, snapshots.
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use duolog_log_core::ids::Offset;
 
 use super::event::{Ask, Event, Key, Moved, Notice, Response};
 use super::shard::{Held, InflightShard, Live, Outcome, snapshot};
 use super::window::Window;
+use crate::limits::SHARD_FLIGHTS_MAX;
 use crate::record::share::{DeliveryState, SharePartition, ShareRecord, StateBatch};
 use crate::shard::{RequestId, TimerChange};
 use crate::time::Now;
@@ -81,6 +83,7 @@ impl InflightShard {
             self.upkeep.due.remove(&(listed_ms, share.clone()));
         }
         self.copies.retain(|(of, _), _| of != share);
+        self.crowded_out.remove(share);
     }
 
     /// Notes when the window has something due.
@@ -159,6 +162,9 @@ impl InflightShard {
             if moved.made_room || (live.is_ordered && !window.has_in_hand(now.wall_ms)) {
                 out.notices.push(Notice::Ready(share.clone()));
             }
+        }
+        if self.flights < SHARD_FLIGHTS_MAX {
+            out.notices.extend(mem::take(&mut self.crowded_out).into_iter().map(Notice::Ready));
         }
         self.tell_position(share, out);
         self.set_alarm(out, now);
@@ -244,9 +250,10 @@ impl InflightShard {
 
     /// There is no such window any more.
     pub(super) fn end(&self, key: Key, out: &mut Outcome) {
-        let Key::Window(share) = key else { return };
-        if self.windows.contains_key(&share) {
-            out.records.push(ShareRecord::Forgotten(share));
+        let Key::Window(share) = &key else { return };
+        if self.windows.contains_key(share) {
+            out.records.push(ShareRecord::Forgotten(share.clone()));
+            out.follow_ups.push((None, Event::Of { key, ask: Ask::Moved(Moved::default()) }));
         }
     }
 
