@@ -162,6 +162,7 @@ impl InflightShard {
         match ask {
             Ask::Open(start) => return self.open(request, key, start, now),
             Ask::Plan { count, order } => {
+                self.look_at_clock(share, now, &mut out);
                 let plan = self.plan(share, count, order.as_ref(), now);
                 out.respond(request, Ok(Response::Plan(plan)));
             }

@@ -4,6 +4,7 @@ mod crash;
 mod positions;
 mod records;
 mod room;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

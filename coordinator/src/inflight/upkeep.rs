@@ -65,6 +65,10 @@ impl InflightShard {
         held.window.deliveries_max = deliveries_max;
         for batch in batches {
             held.window.apply(batch);
+            if let Some(lease) = batch.lease.filter(|it| it.until_ms <= held.live.told_ms) {
+                // It is due, or will be, though all that was due then has been told.
+                held.live.told_ms = lease.until_ms.saturating_sub(1);
+            }
             if batch.state != DeliveryState::Available {
                 let done = (share.clone(), batch.first)..=(share.clone(), batch.last);
                 let copies: Vec<_> = self.copies.range(done).map(|(key, _)| key.clone()).collect();
@@ -99,6 +103,16 @@ impl InflightShard {
         live.listed_ms = next;
         if let Some(next) = next {
             self.upkeep.due.insert((next, share.clone()));
+        }
+    }
+
+    /// What was due may be in hand again if the clock was set back: it will be told again.
+    pub(super) fn look_at_clock(&mut self, share: &SharePartition, now: Now, out: &mut Outcome) {
+        let Some(Held { live, .. }) = self.windows.get_mut(share) else { return };
+        if live.told_ms > now.wall_ms {
+            live.told_ms = now.wall_ms;
+            self.list(share);
+            self.set_alarm(out, now);
         }
     }
 
