@@ -62,6 +62,10 @@ impl InflightShard {
     ) {
         let Some(held) = self.windows.get_mut(share) else { return };
         self.flights -= held.window.len();
+        if deliveries_max < held.window.deliveries_max {
+            // What may be taken may be dead by that: all that is due is looked at again.
+            held.live.told_ms = i64::MIN;
+        }
         held.window.deliveries_max = deliveries_max;
         for batch in batches {
             held.window.apply(batch);

@@ -43,3 +43,20 @@ fn what_is_given_back_in_the_moment_in_which_others_were_told_is_told_too() {
     assert_eq!(bench.ask(give_back), Ok(Response::Delayed(true)));
     assert!(bench.pass(0) && bench.told(&Notice::Ready(share("g"))));
 }
+
+#[test]
+fn what_is_dead_because_fewer_deliveries_are_allowed_is_told() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    bench.take(4);
+    bench.pass(1_000);
+    let lease = bench.lease(1_000);
+    let take = Take { again: vec![0], lease, deliveries_max: 1, ..Take::default() };
+    bench.notices.clear();
+    assert_eq!(bench.ask(Ask::Take(take)), Ok(Response::Taken(true)));
+    assert_eq!(bench.plan(4).again, [], "1 to 3 are dead");
+    assert!(bench.pass(0) && bench.told(&Notice::Dead(share("g"))));
+    let dead = bench.runtime.shard().dead(&share("g"), bench.now.wall_ms, 9);
+    assert_eq!(dead, [(1, 1), (2, 1), (3, 1)]);
+    assert!(!bench.pass(0), "told once");
+}
