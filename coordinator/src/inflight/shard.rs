@@ -56,7 +56,8 @@ pub(super) struct Live {
     pub(super) listed_ms: Option<i64>,
     /// By whose word it was last taken from in order.
     pub(super) attempt: Option<Arc<str>>,
-    pub(super) is_ordered: bool,
+    /// Somebody who takes in order found something in hand.
+    pub(super) is_awaited: bool,
     /// The position that it was last known to be.
     pub(super) committed: Option<i64>,
     /// As long as `committed` is not known: no earlier one was the window's own.
@@ -70,7 +71,7 @@ impl Default for Live {
             told_ms: i64::MIN,
             listed_ms: None,
             attempt: None,
-            is_ordered: false,
+            is_awaited: false,
             committed: None,
             own_from: None,
             committing: None,

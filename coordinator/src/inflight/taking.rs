@@ -18,13 +18,15 @@ impl InflightShard {
         order: Option<&Order>,
         now: Now,
     ) -> Option<Plan> {
-        let held = self.windows.get(share)?;
-        let window = &held.window;
-        let mut plan = Plan { next: window.end(), ..Plan::default() };
+        let held = self.windows.get_mut(share)?;
+        let mut plan = Plan { next: held.window.end(), ..Plan::default() };
         if held.is_blocked(order, now.wall_ms) {
+            held.live.is_awaited = true;
             plan.is_blocked = true;
             return Some(plan);
         }
+        let held = self.windows.get(share)?;
+        let window = &held.window;
         if held.is_repeated(order) {
             let again = window.flights().take(count);
             plan.again = again.map(|(offset, flight)| (offset, flight.deliveries)).collect();
@@ -63,7 +65,6 @@ impl InflightShard {
             return out;
         };
         if let Some(held) = self.windows.get_mut(share) {
-            held.live.is_ordered = take.order.is_some();
             held.live.attempt = take.order.as_ref().and_then(|order| order.attempt.clone());
             out.undo = Undo::Group;
         }

@@ -177,7 +177,9 @@ impl InflightShard {
                 live.committing = None;
                 live.attempt = None;
             }
-            if moved.made_room || (live.is_ordered && !window.has_in_hand(now.wall_ms)) {
+            let is_free = live.is_awaited && !window.has_in_hand(now.wall_ms);
+            live.is_awaited &= !is_free;
+            if moved.made_room || is_free {
                 out.notices.push(Notice::Ready(share.clone()));
             }
         }

@@ -60,3 +60,21 @@ fn what_is_dead_because_fewer_deliveries_are_allowed_is_told() {
     assert_eq!(dead, [(1, 1), (2, 1), (3, 1)]);
     assert!(!bench.pass(0), "told once");
 }
+
+#[test]
+fn the_last_acknowledgement_is_told_whoever_waits_for_it_in_order() {
+    let mut bench = Bench::new();
+    bench.open(0);
+    assert_eq!(bench.take_in(2, order("")), [(0, 1), (1, 1)]);
+    let mut bench = bench.restarted();
+    assert!(bench.plan_in(2, order("")).is_blocked);
+    bench.settle(&[0], 1_000_000);
+    assert!(!bench.told(&Notice::Ready(share("g"))));
+    bench.settle(&[1], 1_000_000);
+    assert!(bench.told(&Notice::Ready(share("g"))));
+    assert_eq!(bench.take(1), [(2, 1)], "not in order");
+    assert!(bench.plan_in(1, order("")).is_blocked);
+    bench.notices.clear();
+    bench.settle(&[2], 1_000_000);
+    assert!(bench.told(&Notice::Ready(share("g"))));
+}
