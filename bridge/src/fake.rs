@@ -177,6 +177,16 @@ impl FakeBackend {
         log.batches.retain(|batch| batch.next_offset() > start);
     }
 
+    /// Serves this log no longer.
+    pub(crate) fn lose_log(&self, topic: &str, partition: i32) {
+        {
+            let mut state = self.state.lock();
+            let id = state.topics.get(topic).expect("a topic").id;
+            state.logs.remove(&(id, partition));
+        }
+        self.notify();
+    }
+
     /// Gives `group` one member and one subscription.
     pub(crate) async fn register(&self, group: &str, subscription: Subscription) {
         let client = ClientFacts {

@@ -1,6 +1,6 @@
 //! POP_MESSAGE: code 200050. Messages that nobody of the group has in hand, for the caller alone until
 //! the invisible time is up: from one queue or from all (−1); nothing there: held for the time the
-//! client asks, until something comes or comes again.
+//! client asks, until something comes or comes again. A queue that cannot be looked at is passed over.
 //!
 //! A message that is not acknowledged comes again where it stands, with a higher reconsume count; no
 //! retry topic is written. After the group's `retryMaxTimes` it is copied to the dead letters. In order

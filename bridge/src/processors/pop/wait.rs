@@ -1,9 +1,12 @@
 //! A request that waits until something can be taken.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
+
+use tokio::time::Sleep;
 
 use super::{Asked, Target, find_topic};
 use crate::backend::{Backend, BackendError, Wake};
@@ -66,6 +69,9 @@ pub(crate) fn poll_time<B: Backend>(
 /// Source: PopMessageRequestHeader.isTimeoutTooMuch.
 const TOO_LATE_MS: i64 = 500;
 
+/// As clients ask again after an error. Source: `pullTimeDelayMillsWhenException`.
+const FAILED_DELAY: Duration = Duration::from_secs(3);
+
 /// Why a request is not worth a look.
 #[derive(Debug)]
 pub(crate) enum TooLate {
@@ -75,7 +81,19 @@ pub(crate) enum TooLate {
     Unread(Refusal),
 }
 
-/// Looks into all queues meant, again and again until something is found or `time` is up.
+/// A queue that gave nothing.
+enum Waiting<F> {
+    /// For its log.
+    Log(Pin<Box<F>>),
+    /// For the group's word.
+    Ready,
+    /// It could not be looked at, and is tried again.
+    Failed(Pin<Box<Sleep>>),
+}
+
+/// Looks into all queues meant, again and again until something is found or `time` is up. One that
+/// cannot be looked at is passed over, and tried again as long as there are others to wait for.
+/// Errors: of the first of these queues, if nothing was found and there is no other.
 pub(crate) async fn look<B: Backend>(
     shared: &Shared<B>,
     asked: &Asked,
@@ -88,56 +106,84 @@ pub(crate) async fn look<B: Backend>(
     let hold =
         time.and_then(|_| shared.pops.hold(&asked.group, topic.id, asked.queue_id, queues.len()));
     let mut time_up = pin!(tokio::time::sleep(time.unwrap_or_default()));
+    let mut waits = BTreeMap::new();
+    let mut fault = None;
     loop {
         // Asked for before the look, so that no word falls between.
         let ready = hold.as_ref().map(|hold| hold.ready());
-        let mut waits = Vec::with_capacity(queues.len());
         for queue_id in &queues {
-            waits.push((*queue_id, look.queue(*queue_id).await?));
-            if look.is_done() {
+            let waiting = match look.queue(*queue_id).await {
+                Ok(Wait::Log(offset)) => {
+                    Waiting::Log(Box::pin(shared.backend.wait_beyond(topic, *queue_id, offset)))
+                }
+                Ok(Wait::Ready) => Waiting::Ready,
+                Err(refusal) => pass_over(asked, *queue_id, refusal, &mut fault),
+            };
+            waits.insert(*queue_id, waiting);
+            if look.has_found() && look.is_done() {
                 break;
             }
         }
         if look.has_found() {
             return Ok(Ended::Found);
         }
-        let Some(ready) = ready else {
-            return Ok(if time.is_some() { Ended::Full } else { Ended::TimeUp });
+        let has_others = waits.values().any(|waiting| !matches!(waiting, Waiting::Failed(_)));
+        let ready = match (ready, fault.take_if(|_| !has_others || hold.is_none())) {
+            (_, Some(fault)) => return Err(fault),
+            (Some(ready), None) => ready,
+            (None, None) => return Ok(if time.is_some() { Ended::Full } else { Ended::TimeUp }),
         };
-        let logs = waits.into_iter().filter_map(|(queue_id, wait)| match wait {
-            Wait::Log(offset) => {
-                Some(Box::pin(shared.backend.wait_beyond(topic, queue_id, offset)))
-            }
-            Wait::Ready => None,
-        });
-        let mut logs: Vec<_> = logs.collect();
-        let wake = tokio::select! {
+        let ended = tokio::select! {
             biased;
-            wake = any(&mut logs) => wake,
-            () = ready => Wake::Advanced,
+            ended = any(&mut waits) => ended,
+            () = ready => Vec::new(),
             () = &mut time_up => return Ok(Ended::TimeUp),
         };
-        match wake {
-            Wake::Advanced => {}
-            Wake::Stopping => return Ok(Ended::TimeUp),
-            Wake::Gone => {
-                find_topic(shared, &asked.name)?;
-                let (topic, partition) = (topic.name.to_string(), asked.queue_id);
-                return Err(BackendError::NotLeader { topic, partition }.into());
+        for (queue_id, wake) in ended {
+            match wake {
+                Wake::Advanced => {}
+                Wake::Stopping => return Ok(Ended::TimeUp),
+                Wake::Gone => {
+                    let is_same = find_topic(shared, &asked.name)?.id == topic.id;
+                    let (topic, partition) = (topic.name.to_string(), queue_id);
+                    let refusal = BackendError::NotLeader { topic, partition }.into();
+                    if !is_same {
+                        return Err(refusal);
+                    }
+                    waits.insert(queue_id, pass_over(asked, queue_id, refusal, &mut fault));
+                }
             }
         }
     }
 }
 
-/// The first of them to end.
-async fn any<F: Future<Output = Wake>>(logs: &mut [Pin<Box<F>>]) -> Wake {
+fn pass_over<F>(
+    asked: &Asked,
+    queue_id: i32,
+    refusal: Refusal,
+    fault: &mut Option<Refusal>,
+) -> Waiting<F> {
+    let Asked { group, name, .. } = asked;
+    tracing::debug!(%group, topic = %name, queue_id, %refusal, "a queue is passed over");
+    fault.get_or_insert(refusal);
+    Waiting::Failed(Box::pin(tokio::time::sleep(FAILED_DELAY)))
+}
+
+/// Those whose wait has ended, as soon as there is one.
+async fn any<F: Future<Output = Wake>>(waits: &mut BTreeMap<i32, Waiting<F>>) -> Vec<(i32, Wake)> {
     poll_fn(|context| {
-        for log in &mut *logs {
-            if let Poll::Ready(wake) = log.as_mut().poll(context) {
-                return Poll::Ready(wake);
+        let mut ended = Vec::new();
+        for (queue_id, waiting) in &mut *waits {
+            let wake = match waiting {
+                Waiting::Log(log) => log.as_mut().poll(context),
+                Waiting::Ready => Poll::Pending,
+                Waiting::Failed(delay) => delay.as_mut().poll(context).map(|()| Wake::Advanced),
+            };
+            if let Poll::Ready(wake) = wake {
+                ended.push((*queue_id, wake));
             }
         }
-        Poll::Pending
+        if ended.is_empty() { Poll::Pending } else { Poll::Ready(ended) }
     })
     .await
 }

@@ -276,3 +276,51 @@ async fn too_many_that_wait_are_told_so_and_a_deleted_topic_ends_a_wait() {
     let answer = all.pop().expect("one").await.expect("an answer");
     assert_eq!(answer.code(), 17);
 }
+
+#[tokio::test]
+async fn what_was_taken_is_given_out_though_another_queue_cannot_be_looked_at() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    backend.lose_log("t", 1);
+    // Each begins with another queue.
+    for first in [0, 2] {
+        let answer = pop(&client, &[("queueId", "-1"), ("maxMsgNums", "2")]).await;
+        assert_eq!((answer.code, field(&answer, "startOffsetInfo")), (0, &*format!("0 0 {first}")));
+        assert_eq!(messages(&answer), [(0, first, 0), (0, first + 1, 0)]);
+    }
+    for queue in ["-1", "1"] {
+        let none = pop(&client, &[("queueId", queue)]).await;
+        let remark = none.remark.unwrap_or_default();
+        let fault = "this node does not lead partition 1 of topic t";
+        assert_eq!((none.code, &*remark), (14, fault), "{queue}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pop_goes_on_without_a_queue_that_is_gone_and_tries_it_again() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t", 2);
+    let client = Client::new(backend.clone());
+    let held = [("queueId", "-1"), ("pollTime", "15000")];
+    let begin = || {
+        let mut pop = client.begin(request(&held));
+        assert!(is_held(&mut pop));
+        pop
+    };
+    let (mut one, mut two) = (begin(), begin());
+    backend.lose_log("t", 1);
+    assert!(is_held(&mut one) && is_held(&mut two));
+    backend.write_tagged("t", 0, &[("A", "a")]);
+    assert_eq!(messages(&one.await.expect("an answer").into_command()), [(0, 0, 0)]);
+    assert!(is_held(&mut two), "nothing more");
+    backend.add_topic("t", 2);
+    backend.write_tagged("t", 1, &[("A", "a")]);
+    let began = tokio::time::Instant::now();
+    assert_eq!(messages(&two.await.expect("an answer").into_command()), [(1, 0, 0)]);
+    assert!(began.elapsed() < Duration::from_secs(4));
+    let mut three = begin();
+    backend.lose_log("t", 1);
+    assert!(is_held(&mut three));
+    backend.lose_log("t", 0);
+    assert_eq!(three.await.expect("an answer").code(), 14, "nothing is left to wait for");
+}
