@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::{Asked, Target, find_topic};
 use crate::backend::{Backend, BackendError, Wake};
@@ -135,10 +135,14 @@ pub(crate) async fn look<B: Backend>(
         };
         let ended = tokio::select! {
             biased;
+            () = &mut time_up => return Ok(Ended::TimeUp),
             ended = any(&mut waits) => ended,
             () = ready => Vec::new(),
-            () = &mut time_up => return Ok(Ended::TimeUp),
         };
+        // A log that always has something new may not let the runtime look at the clock.
+        if Instant::now() >= time_up.deadline() {
+            return Ok(Ended::TimeUp);
+        }
         for (queue_id, wake) in ended {
             match wake {
                 Wake::Advanced => {}
@@ -206,3 +210,6 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
