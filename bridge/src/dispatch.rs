@@ -200,9 +200,9 @@ impl<B: Backend> Dispatcher<B> {
         self.shared.holds.group_changed(group);
     }
 
-    /// A group may take something of a topic: its held pops look again.
-    pub fn pop_ready(&self, group: &str, topic: TopicId) {
-        self.shared.pops.ready(group, topic);
+    /// A group may take something of a queue: its held pops look into it again.
+    pub fn pop_ready(&self, group: &str, topic: TopicId, queue_id: i32) {
+        self.shared.pops.ready(group, topic, queue_id);
     }
 
     #[cfg(test)]

@@ -2,16 +2,15 @@
 //!
 //! Of one group, one pop at a time looks at a queue, so that two do not read and lose the same
 //! messages to each other. A pop that found nothing waits in its connection's hands for the logs, its
-//! time, and this register, which wakes it when something comes again. Dropping a turn or a wait ends
-//! it.
+//! time, and this register, which wakes it when something comes again, and says in which queue. Dropping
+//! a turn or a wait ends it.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use duolog_log_core::ids::TopicId;
 use parking_lot::Mutex;
-use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{HELD_POP_WAITS_MAX, HELD_POPS_MAX, HELD_POPS_OF_QUEUE_MAX};
@@ -46,6 +45,9 @@ struct State {
 struct Waiting {
     /// By the queue that was named; −1 is all.
     held: HashMap<i32, usize>,
+    /// How often it was said that something may be taken, and for each queue with which word last.
+    words: u64,
+    last_words: BTreeMap<i32, u64>,
     ready: Arc<Notify>,
 }
 
@@ -71,6 +73,8 @@ pub(crate) struct PopHold<'a> {
     key: GroupTopic,
     queue: i32,
     waits: usize,
+    /// Words that it has heard.
+    heard: u64,
     ready: Arc<Notify>,
 }
 
@@ -114,8 +118,8 @@ impl Pops {
         state.waits = all_waits;
         let waiting = state.groups.entry(key.clone()).or_default();
         *waiting.held.entry(queue).or_default() += 1;
-        let ready = Arc::clone(&waiting.ready);
-        Some(PopHold { pops: self, key, queue, waits, ready })
+        let (heard, ready) = (waiting.words, Arc::clone(&waiting.ready));
+        Some(PopHold { pops: self, key, queue, waits, heard, ready })
     }
 
     /// How many pops of a group wait that named this queue.
@@ -125,18 +129,38 @@ impl Pops {
         waiting.and_then(|waiting| waiting.held.get(&queue)).copied().unwrap_or_default()
     }
 
-    /// Something may be taken.
-    pub(crate) fn ready(&self, group: &str, topic: TopicId) {
-        if let Some(waiting) = self.state.lock().groups.get(&(Arc::from(group), topic)) {
+    /// Something of a queue may be taken.
+    pub(crate) fn ready(&self, group: &str, topic: TopicId, queue: i32) {
+        if let Some(waiting) = self.state.lock().groups.get_mut(&(Arc::from(group), topic)) {
+            waiting.words += 1;
+            waiting.last_words.insert(queue, waiting.words);
             waiting.ready.notify_waiters();
         }
     }
 }
 
 impl PopHold<'_> {
-    /// Resolves when something may be taken after this call.
-    pub(crate) fn ready(&self) -> Notified<'_> {
-        self.ready.notified()
+    /// Resolves once there is something to hear.
+    pub(crate) async fn ready(&self) {
+        loop {
+            // Before the words are counted, so that none falls between.
+            let next = self.ready.notified();
+            let words = self.pops.state.lock().groups.get(&self.key).map(|waiting| waiting.words);
+            if words.is_some_and(|words| words > self.heard) {
+                return;
+            }
+            next.await;
+        }
+    }
+
+    /// The queues of which something may be taken since the hold began, or since this was called last.
+    pub(crate) fn hear(&mut self) -> Vec<i32> {
+        let state = self.pops.state.lock();
+        let Some(waiting) = state.groups.get(&self.key) else { return Vec::new() };
+        let news = waiting.last_words.iter().filter(|(_, word)| **word > self.heard);
+        let queues = news.map(|(queue, _)| *queue).collect();
+        self.heard = waiting.words;
+        queues
     }
 }
 

@@ -37,14 +37,31 @@ fn one_pop_of_a_group_at_a_time_has_a_queue() {
 #[test]
 fn those_who_wait_are_counted_woken_and_forgotten() {
     let pops = Pops::default();
-    let hold = pops.hold("g", TOPIC, -1, 4).expect("room");
+    let mut hold = pops.hold("g", TOPIC, -1, 4).expect("room");
     let other = pops.hold("h", TOPIC, -1, 4).expect("room");
-    let mut ready = pin!(hold.ready());
     let mut not = pin!(other.ready());
-    assert!(poll(ready.as_mut()).is_none() && poll(not.as_mut()).is_none());
-    assert_eq!((pops.count("g", TOPIC, -1), pops.count("g", TOPIC, 0)), (1, 0));
-    pops.ready("g", TOPIC);
-    assert!(poll(ready.as_mut()).is_some() && poll(not.as_mut()).is_none());
+    {
+        let mut ready = pin!(hold.ready());
+        assert!(poll(ready.as_mut()).is_none() && poll(not.as_mut()).is_none());
+        assert_eq!((pops.count("g", TOPIC, -1), pops.count("g", TOPIC, 0)), (1, 0));
+        pops.ready("g", TOPIC, 2);
+        assert!(poll(ready.as_mut()).is_some() && poll(not.as_mut()).is_none());
+    }
+    assert_eq!(hold.hear(), [2]);
+    assert!(poll(pin!(hold.ready())).is_none(), "it is said once");
+}
+
+#[test]
+fn whoever_waits_hears_of_each_queue_that_was_named_since() {
+    let pops = Pops::default();
+    let mut first = pops.hold("g", TOPIC, -1, 4).expect("room");
+    for queue in [3, 1, 3] {
+        pops.ready("g", TOPIC, queue);
+    }
+    let mut second = pops.hold("g", TOPIC, -1, 4).expect("room");
+    assert_eq!((first.hear(), second.hear()), (vec![1, 3], vec![]));
+    pops.ready("g", TOPIC, 1);
+    assert_eq!((first.hear(), second.hear()), (vec![1], vec![1]));
 }
 
 #[test]

@@ -91,8 +91,9 @@ enum Waiting<F> {
     Failed(Pin<Box<Sleep>>),
 }
 
-/// Looks into all queues meant, again and again until something is found or `time` is up. One that
-/// cannot be looked at is passed over, and tried again as long as there are others to wait for.
+/// Looks into all queues meant, then again into each that there may be something in, until something is
+/// found or `time` is up. One that cannot be looked at is passed over, and tried again as long as there
+/// are others to wait for.
 /// Errors: of the first of these queues, if nothing was found and there is no other.
 pub(crate) async fn look<B: Backend>(
     shared: &Shared<B>,
@@ -103,23 +104,23 @@ pub(crate) async fn look<B: Backend>(
 ) -> Result<Ended, Refusal> {
     let topic = &target.topic;
     let queues = target.queues(asked, shared);
-    let hold =
+    // Before the first look, so that no word falls between.
+    let mut hold =
         time.and_then(|_| shared.pops.hold(&asked.group, topic.id, asked.queue_id, queues.len()));
     let mut time_up = pin!(tokio::time::sleep(time.unwrap_or_default()));
+    let mut due = queues.clone();
     let mut waits = BTreeMap::new();
     let mut fault = None;
     loop {
-        // Asked for before the look, so that no word falls between.
-        let ready = hold.as_ref().map(|hold| hold.ready());
-        for queue_id in &queues {
-            let waiting = match look.queue(*queue_id).await {
+        for queue_id in due.drain(..) {
+            let waiting = match look.queue(queue_id).await {
                 Ok(Wait::Log(offset)) => {
-                    Waiting::Log(Box::pin(shared.backend.wait_beyond(topic, *queue_id, offset)))
+                    Waiting::Log(Box::pin(shared.backend.wait_beyond(topic, queue_id, offset)))
                 }
                 Ok(Wait::Ready) => Waiting::Ready,
-                Err(refusal) => pass_over(asked, *queue_id, refusal, &mut fault),
+                Err(refusal) => pass_over(asked, queue_id, refusal, &mut fault),
             };
-            waits.insert(*queue_id, waiting);
+            waits.insert(queue_id, waiting);
             if look.has_found() && look.is_done() {
                 break;
             }
@@ -128,16 +129,17 @@ pub(crate) async fn look<B: Backend>(
             return Ok(Ended::Found);
         }
         let has_others = waits.values().any(|waiting| !matches!(waiting, Waiting::Failed(_)));
-        let ready = match (ready, fault.take_if(|_| !has_others || hold.is_none())) {
+        let fault_now = fault.take_if(|_| !has_others || hold.is_none());
+        let hold = match (&mut hold, fault_now) {
             (_, Some(fault)) => return Err(fault),
-            (Some(ready), None) => ready,
+            (Some(hold), None) => hold,
             (None, None) => return Ok(if time.is_some() { Ended::Full } else { Ended::TimeUp }),
         };
         let ended = tokio::select! {
             biased;
             () = &mut time_up => return Ok(Ended::TimeUp),
             ended = any(&mut waits) => ended,
-            () = ready => Vec::new(),
+            () = hold.ready() => Vec::new(),
         };
         // A log that always has something new may not let the runtime look at the clock.
         if Instant::now() >= time_up.deadline() {
@@ -145,7 +147,7 @@ pub(crate) async fn look<B: Backend>(
         }
         for (queue_id, wake) in ended {
             match wake {
-                Wake::Advanced => {}
+                Wake::Advanced => due.push(queue_id),
                 Wake::Stopping => return Ok(Ended::TimeUp),
                 Wake::Gone => {
                     let is_same = find_topic(shared, &asked.name)?.id == topic.id;
@@ -156,6 +158,11 @@ pub(crate) async fn look<B: Backend>(
                     }
                     waits.insert(queue_id, pass_over(asked, queue_id, refusal, &mut fault));
                 }
+            }
+        }
+        for queue_id in hold.hear() {
+            if queues.contains(&queue_id) && !due.contains(&queue_id) {
+                due.push(queue_id);
             }
         }
     }

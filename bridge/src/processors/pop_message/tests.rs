@@ -243,10 +243,10 @@ async fn a_pop_waits_until_something_comes_or_comes_again() {
     let polling = [("consumerGroup", "g"), ("topic", "t"), ("queueId", "-1")];
     let waiting = client.call(200_055, &polling, &[]).await;
     assert_eq!(field(&waiting, "pollingNum"), "1");
-    client.dispatcher.pop_ready("g", topic.id);
+    client.dispatcher.pop_ready("g", topic.id, 1);
     assert!(is_held(&mut two), "woken, but there is nothing yet");
     backend.advance_ms(1000);
-    client.dispatcher.pop_ready("g", topic.id);
+    client.dispatcher.pop_ready("g", topic.id, 1);
     assert_eq!(messages(&two.await.expect("an answer").into_command()), [(1, 0, 1)]);
     let three = client.begin(request(&held));
     let began = tokio::time::Instant::now();

@@ -79,7 +79,7 @@ impl InflightNews {
 impl InflightSink for InflightNews {
     fn ready(&self, share: &SharePartition) {
         if let Some(dispatcher) = self.dispatcher.get() {
-            dispatcher.pop_ready(&share.group, share.topic);
+            dispatcher.pop_ready(&share.group, share.topic, share.partition);
         }
     }
 

@@ -47,3 +47,56 @@ async fn the_time_ends_a_wait_though_each_look_finds_the_log_gone_on() {
     let ended = look(&shared, &asked, &target, time, &mut busy).await;
     assert_eq!((ended, busy.looks), (Ok(Ended::TimeUp), 1), "the first look is always had");
 }
+
+/// Which queues were looked at; there is nothing in any, but something the group has in hand in 2.
+#[derive(Default)]
+struct Empty {
+    looked_at: Vec<i32>,
+}
+
+impl Look for Empty {
+    async fn queue(&mut self, queue_id: i32) -> Result<Wait, Refusal> {
+        let before = self.looked_at.iter().filter(|known| **known == queue_id).count();
+        self.looked_at.push(queue_id);
+        let next = i64::try_from(before).expect("few looks");
+        Ok(if queue_id == 2 { Wait::Ready } else { Wait::Log(next) })
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    fn has_found(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_woken_looks_only_where_there_may_be_something() {
+    let backend = FakeBackend::new();
+    let (asked, target) = all_of(&backend, 4);
+    let topic = target.topic.id;
+    let client = Client::new(backend.clone());
+    let shared = client.dispatcher.shared();
+    let mut empty = Empty::default();
+    let time = Some(Duration::from_secs(15));
+    {
+        let mut held = pin!(look(&shared, &asked, &target, time, &mut empty));
+        let mut poll = || {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(held.as_mut().poll(&mut context).is_pending());
+        };
+        poll();
+        backend.write_tagged("t", 3, &[("A", "a")]);
+        poll();
+        client.dispatcher.pop_ready("g", topic, 2);
+        client.dispatcher.pop_ready("g", topic, 7);
+        poll();
+        backend.write_tagged("t", 3, &[("A", "a")]);
+        backend.write_tagged("t", 1, &[("A", "a")]);
+        poll();
+        poll();
+        assert_eq!(held.await, Ok(Ended::TimeUp));
+    }
+    assert_eq!(empty.looked_at, [0, 1, 2, 3, 3, 2, 1, 3]);
+}
