@@ -119,7 +119,7 @@ pub const CLIENT_CALLS_MAX: usize = 1024;
 /// How long a client may take to answer one. Source: Broker2Client.callClient.
 pub const CLIENT_CALL_MS_MAX: u64 = 10_000;
 
-/// Resets of positions that wait for a pull, over all groups.
+/// Resets of positions that wait for a pull or a pop, over all groups.
 pub const OFFSET_RESETS_MAX: usize = 100_000;
 
 /// A heartbeat's body; one of a thousand subscriptions has some hundred kilobytes.

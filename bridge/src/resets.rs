@@ -1,9 +1,10 @@
 //! Positions that an administrator set and that the group's members have not heard of yet.
 //!
 //! A member knows its position itself and would go on from there, and commit it. So the next pull of
-//! the queue is answered with the new one, and until then nobody else's commit counts. Kept in
-//! memory alone, as in the original: the position itself is committed, and a member that comes later
-//! reads it. Source: ConsumerOffsetManager.assignResetOffset, queryThenEraseResetOffset.
+//! the queue is answered with the new one, and until then nobody else's commit counts; the next pop of
+//! it begins there, whatever the group has in hand. Kept in memory alone, as in the original: the
+//! position itself is committed, and a member that comes later reads it.
+//! Source: ConsumerOffsetManager.assignResetOffset, queryThenEraseResetOffset.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ pub(crate) struct OffsetResets {
 }
 
 impl OffsetResets {
-    /// The next pull of the queue shall begin at `offset`; `false` if too many wait.
+    /// The next pull or pop of the queue shall begin at `offset`; `false` if too many wait.
     pub(crate) fn assign(&self, group: &str, topic: TopicId, queue_id: i32, offset: i64) -> bool {
         let mut groups = self.groups.lock();
         if self.count.load(Ordering::Relaxed) >= OFFSET_RESETS_MAX {
@@ -37,34 +38,49 @@ impl OffsetResets {
         true
     }
 
-    /// Whether a reset of the queue waits.
-    pub(crate) fn waits(&self, group: &str, topic: TopicId, queue_id: i32) -> bool {
+    /// The reset of the queue that waits.
+    pub(crate) fn waiting(&self, group: &str, topic: TopicId, queue_id: i32) -> Option<i64> {
         if self.count.load(Ordering::Relaxed) == 0 {
-            return false;
+            return None;
         }
-        let groups = self.groups.lock();
-        groups.get(group).is_some_and(|queues| queues.contains_key(&(topic, queue_id)))
+        self.groups.lock().get(group)?.get(&(topic, queue_id)).copied()
     }
 
     /// The reset that waits, which then waits no longer.
     pub(crate) fn take(&self, group: &str, topic: TopicId, queue_id: i32) -> Option<i64> {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
+        let offset = self.waiting(group, topic, queue_id)?;
+        self.done(group, topic, queue_id, offset).then_some(offset)
+    }
+
+    /// The reset to `offset` waits no longer; returns whether it did.
+    pub(crate) fn done(&self, group: &str, topic: TopicId, queue_id: i32, offset: i64) -> bool {
         let mut groups = self.groups.lock();
-        let queues = groups.get_mut(group)?;
-        let offset = queues.remove(&(topic, queue_id))?;
+        let Some(queues) = groups.get_mut(group) else { return false };
+        if queues.get(&(topic, queue_id)) != Some(&offset) {
+            return false;
+        }
+        queues.remove(&(topic, queue_id));
         if queues.is_empty() {
             groups.remove(group);
         }
         self.count.fetch_sub(1, Ordering::Relaxed);
-        Some(offset)
+        true
     }
 
-    /// The group is gone.
-    pub(crate) fn forget(&self, group: &str) {
+    /// Keeps those alone whose group and topic are still there.
+    pub(crate) fn retain(&self, is_there: impl Fn(&str, TopicId) -> bool) {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         let mut groups = self.groups.lock();
-        let queues = groups.remove(group).map_or(0, |queues| queues.len());
-        self.count.fetch_sub(queues, Ordering::Relaxed);
+        groups.retain(|group, queues| {
+            queues.retain(|(topic, _), _| is_there(group, *topic));
+            !queues.is_empty()
+        });
+        let count = groups.values().map(HashMap::len).sum();
+        self.count.store(count, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,6 +84,13 @@ pub trait PopBackend: Send + Sync + 'static {
         offset: i64,
     ) -> impl Future<Output = Result<()>> + Send;
 
+    /// Has the group go on at `offset`: that is its position, and nothing is in hand any more.
+    fn pop_reset(
+        &self,
+        queue: PopQueue<'_>,
+        offset: i64,
+    ) -> impl Future<Output = Result<()>> + Send;
+
     /// Takes all of this or nothing; `false` if the plan is not true any more. Once it resolves, the
     /// node remembers that they are in hand.
     fn pop_take(

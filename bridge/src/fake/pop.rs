@@ -84,6 +84,14 @@ impl PopBackend for FakeBackend {
         Ok(())
     }
 
+    async fn pop_reset(&self, queue: PopQueue<'_>, offset: i64) -> Result<()> {
+        let key = (queue.group.to_owned(), queue.topic.name.clone(), queue.partition);
+        let mut state = self.state.lock();
+        state.offsets.insert(key.clone(), offset);
+        state.windows.insert(key, Window::new(offset));
+        Ok(())
+    }
+
     async fn pop_take(&self, queue: PopQueue<'_>, take: PopTake) -> Result<bool> {
         let mut state = self.state.lock();
         if let Some(settled) = state.settled_meanwhile.take() {

@@ -19,6 +19,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
             Ok(()) | Err(BackendError::UnknownTopic { .. }) => {}
             Err(error) => return Err(error.into()),
         }
+        call.shared.resets.retain(|_, id| id != topic.id);
     }
     Ok(call.reply.ok())
 }

@@ -31,7 +31,7 @@ pub(crate) async fn delete<B: Backend>(call: Call<B>) -> Outcome {
         }
         call.backend().delete_positions(group).await?;
     }
-    call.shared.resets.forget(group);
+    call.shared.resets.retain(|of, _| of != group);
     call.backend().delete_subscription_group(group).await?;
     Ok(call.reply.ok())
 }

@@ -1,11 +1,14 @@
 //! INVOKE_BROKER_TO_RESET_OFFSET: code 222. Sets a group's positions on a topic to those of a time, to
-//! the end (a time below 0), or on one queue to an offset. Members hear of it by their next pull
+//! the end (a time below 0), or on one queue to an offset. Members hear of it by their next pull or pop
 //! (`useServerSideResetOffset`, on as in the original), or where that is off by
 //! RESET_CONSUMER_CLIENT_OFFSET (220), which drops what they have in hand; then there must be some.
 //! Positions are never set beyond a queue's end.
 //! Source: AdminBrokerProcessor.resetOffset, resetOffsetInner, Broker2Client.resetOffset.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use duolog_log_core::ids::TopicId;
 
 use super::search_offset::Queue;
 use super::{Call, Outcome, Refusal};
@@ -66,13 +69,27 @@ async fn by_pull<B: Backend>(call: &Call<B>, asked: &Asked<'_>) -> Outcome {
     }
     for (queue_id, offset) in &offsets {
         call.backend().commit_offset(group, &topic, *queue_id, *offset).await?;
-        if !call.shared.resets.assign(group, topic.id, *queue_id, *offset) {
-            let remark = format!("{OFFSET_RESETS_MAX} resets wait for their groups' pulls");
-            return Err(Refusal::new(ResponseCode::SYSTEM_ERROR, remark));
+        let assign = || call.shared.resets.assign(group, topic.id, *queue_id, *offset);
+        if !assign() {
+            forget_dead(call);
+            if !assign() {
+                let remark = format!("{OFFSET_RESETS_MAX} resets wait for their groups' members");
+                return Err(Refusal::new(ResponseCode::SYSTEM_ERROR, remark));
+            }
         }
+        call.shared.pops.ready(group, topic.id, *queue_id);
     }
     call.shared.holds.group_changed(group);
     Ok(call.reply.ok().with_body(body(call, name, &offsets).encode()))
+}
+
+/// Forgets resets of what was deleted, whichever door that came by.
+fn forget_dead<B: Backend>(call: &Call<B>) {
+    let backend = call.backend();
+    let topics: HashSet<TopicId> = backend.topics().iter().map(|topic| topic.id).collect();
+    call.shared.resets.retain(|group, topic| {
+        topics.contains(&topic) && backend.subscription_group(group).is_some()
+    });
 }
 
 /// The offset that one queue is to be set to.

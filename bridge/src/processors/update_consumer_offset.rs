@@ -1,7 +1,7 @@
 //! UPDATE_CONSUMER_OFFSET: code 15. Commits a group's position on one queue; mostly sent one way.
 //! Unlike the original, which keeps any number for any queue, it refuses a negative position and a
 //! queue that is not there: both doors write into one store of positions.
-//! While a reset waits for the group's next pull, other positions are passed over.
+//! While a reset waits for the group's next pull or pop, other positions are passed over.
 //! Source: ConsumerManageProcessor.updateConsumerOffset.
 
 use super::{Call, Outcome, Refusal};
@@ -39,7 +39,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
             "queueId[{queue_id}] is illegal, topic:[{name}] has {partitions} queues"
         )));
     }
-    if call.shared.resets.waits(group, topic.id, queue_id) {
+    if call.shared.resets.waiting(group, topic.id, queue_id).is_some() {
         return Ok(call.reply.ok().with_remark("Offset has been previously reset"));
     }
     if call.reply.is_one_way() {

@@ -40,6 +40,11 @@ impl PopBackend for BridgeBackend {
         positions::commit(&self.node, queue.group, queue.topic, (queue.partition, offset)).await
     }
 
+    async fn pop_reset(&self, queue: PopQueue<'_>, offset: i64) -> Result<()> {
+        self.pop_begin(queue, offset).await?;
+        self.ask(&share(queue), Ask::Reset(offset)).await.map(drop)
+    }
+
     async fn pop_take(&self, queue: PopQueue<'_>, take: PopTake) -> Result<bool> {
         let retries = u16::try_from(take.retries_max.max(0)).unwrap_or(u16::MAX);
         let fresh = take.fresh.map(|fresh| Fresh {

@@ -84,6 +84,7 @@ impl<B: Backend> Look for Gathering<'_, B> {
             // It may have waited for long.
             self.haul.popped_ms = self.shared.backend.now_ms();
         }
+        self.reset(queue_id).await?;
         let mut next = 0;
         for _ in 0..PLANS_MAX {
             let view = queue_view(self.shared, self.target, queue_id).await?;
@@ -128,6 +129,20 @@ impl<B: Backend> Look for Gathering<'_, B> {
 }
 
 impl<B: Backend> Gathering<'_, B> {
+    /// Goes on where an administrator wants the group to, if that waits for this pop. Source:
+    /// PopMessageProcessor.resetPopOffset.
+    async fn reset(&self, queue_id: i32) -> Result<(), Refusal> {
+        let (shared, group, topic) = (self.shared, &self.asked.group, &self.target.topic);
+        if let Some(offset) = shared.resets.waiting(group, topic.id, queue_id) {
+            let queue = PopQueue { group, topic, partition: queue_id };
+            shared.backend.pop_reset(queue, offset).await?;
+            shared.resets.done(group, topic.id, queue_id, offset);
+            let spot = Spot { topic, queue_id, offset: Some(offset) };
+            shared.tell_reset(self.session, spot, group, format_args!("as it was told to"));
+        }
+        Ok(())
+    }
+
     async fn plan(&self, queue_id: i32, view: PartitionView) -> Result<PopPlan, Refusal> {
         let (group, topic) = (&self.asked.group, &self.target.topic);
         let queue = PopQueue { group, topic, partition: queue_id };

@@ -5,6 +5,7 @@ const HEART_BEAT: i32 = 34;
 const PULL: i32 = 11;
 const COMMIT: i32 = 15;
 const RESET: i32 = 222;
+const DELETE_TOPIC: i32 = 215;
 
 const BEAT: &str = r#"{"clientID":"c1","consumerDataSet":[{"groupName":"g","subscriptionDataSet":[
     {"topic":"t","subString":"*"}]}]}"#;
@@ -92,6 +93,89 @@ async fn a_pull_that_hears_of_a_reset_commits_nothing() {
     let told_so = client.send(pull_fields("3", false)).await.expect("an answer");
     assert_eq!(told(&told_so), (21, Some("OFFSET_RESET"), Some("1")));
     assert_eq!(backend.committed("g", "t", 0), Some(1));
+}
+
+const POP: i32 = 200_050;
+
+async fn pop(client: &Client, poll_time: &str) -> (i32, String) {
+    let fields = [
+        ("consumerGroup", "g"),
+        ("topic", "t"),
+        ("queueId", "0"),
+        ("maxMsgNums", "32"),
+        ("invisibleTime", "60000"),
+        ("pollTime", poll_time),
+        ("bornTime", "0"),
+        ("initMode", "0"),
+        ("exp", "*"),
+    ];
+    let answer = client.call(POP, &fields, &[]).await;
+    let offsets = answer.ext_fields.get("msgOffsetInfo").unwrap_or_default();
+    (answer.code, offsets.to_owned())
+}
+
+#[tokio::test]
+async fn a_pop_goes_on_where_it_is_told_whatever_is_in_hand() {
+    let (backend, client) = stage().await;
+    let shared = client.dispatcher.shared();
+    let topic = shared.topic("t").expect("a topic").id;
+    for _ in 0..2 {
+        assert_eq!(reset(&client, &[]).await.code, 0);
+        assert_eq!(shared.resets.waiting("g", topic, 0), Some(1));
+        // The second time the position is the one that it was.
+        assert_eq!(pop(&client, "0").await, (0, "0 0 1,2".to_owned()));
+        assert_eq!(
+            (shared.resets.waiting("g", topic, 0), backend.committed("g", "t", 0)),
+            (None, Some(1))
+        );
+        assert_eq!(pop(&client, "0").await.0, 210, "once");
+    }
+    assert_eq!(shared.resets.waiting("g", topic, 1), Some(1), "nobody popped it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_pop_hears_of_a_reset_at_once() {
+    let (_backend, client) = stage().await;
+    let shared = client.dispatcher.shared();
+    let topic = shared.topic("t").expect("a topic").id;
+    let reset = async {
+        while shared.pops.count("g", topic, 0) == 0 {
+            tokio::task::yield_now().await;
+        }
+        reset(&client, &[]).await
+    };
+    let began = tokio::time::Instant::now();
+    let (held, answer) = tokio::join!(pop(&client, "15000"), reset);
+    assert_eq!((answer.code, held), (0, (0, "0 0 1,2".to_owned())));
+    assert!(began.elapsed().as_secs() < 15);
+}
+
+#[tokio::test]
+async fn resets_of_what_is_gone_take_no_room() {
+    let (backend, client) = stage().await;
+    let shared = client.dispatcher.shared();
+    let topic = shared.topic("t").expect("a topic").id;
+    for gone in 0..OFFSET_RESETS_MAX {
+        let queue_id = i32::try_from(gone).expect("few");
+        let group = if gone % 2 == 0 { "g" } else { "gone" };
+        assert!(shared.resets.assign(group, TopicId([9; 16]), queue_id, 1));
+    }
+    assert_eq!(reset(&client, &[]).await.code, 0);
+    for queue_id in 2..i32::try_from(OFFSET_RESETS_MAX).expect("few") {
+        assert!(shared.resets.assign("g", topic, queue_id, 1));
+    }
+    backend.add_topic("u", 1);
+    let more = client
+        .call(
+            RESET,
+            &[("topic", "u"), ("group", "g"), ("timestamp", "0"), ("isForce", "true")],
+            &[],
+        )
+        .await;
+    let remark = format!("{OFFSET_RESETS_MAX} resets wait for their groups' members");
+    assert_eq!((more.code, more.remark), (1, Some(remark)));
+    assert_eq!(client.call(DELETE_TOPIC, &[("topic", "t")], &[]).await.code, 0);
+    assert_eq!(shared.resets.waiting("g", topic, 0), None);
 }
 
 #[tokio::test]

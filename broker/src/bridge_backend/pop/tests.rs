@@ -137,6 +137,24 @@ async fn a_held_pop_wakes_when_a_message_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reset_to_where_the_group_stands_frees_what_is_in_hand() {
+    let node = TestNode::start(&[]).await;
+    let dispatcher = node.rocketmq();
+    let client = RemotingClient::new(&dispatcher);
+    node.create_topic("t", &[]).await;
+    for body in ["a", "b"] {
+        send(&node, &client, body).await;
+    }
+    assert_eq!(messages(&pop(&client, &[]).await), [(0, 0), (1, 0)]);
+    wait_committed(&dispatcher, 0).await;
+    let reset = [("topic", "t"), ("group", "g"), ("timestamp", "0"), ("isForce", "true")];
+    assert_eq!(client.call(222, &reset, &[]).await.code, 0);
+    assert_eq!(messages(&pop(&client, &[]).await), [(0, 0), (1, 0)]);
+    assert_eq!(pop(&client, &[]).await.code, 210, "once");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_position_that_another_sets_is_gone_by() {
     let node = TestNode::start(&[]).await;
     let dispatcher = node.rocketmq();
