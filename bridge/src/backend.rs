@@ -26,7 +26,7 @@ pub use group::{
 };
 pub use half::{HalfEnding, HalfView, NewHalf};
 pub use node::{NodeConfig, RuntimeCounters};
-pub use pop::{PopAgain, PopBackend, PopFresh, PopOrder, PopPlan, PopQueue, PopTake};
+pub use pop::{PopAgain, PopBackend, PopFresh, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake};
 pub use record::{
     Appended, Boundary, CommittedOffset, Durability, NewRecord, NewRecords, PartitionView,
     ReadAnswer, ReadRequest, Recall, Stored, TimedRecord, Wake,

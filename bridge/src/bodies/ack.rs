@@ -1,6 +1,7 @@
 //! Acknowledgements of many popped messages.
 
 use super::BodyError;
+use crate::backend::PopOffsets;
 use crate::json::Value;
 
 /// Body of BATCH_ACK_MESSAGE (200151).
@@ -17,14 +18,12 @@ pub struct BatchAck {
     pub consumer_group: String,
     /// RocketMQ's name of the topic.
     pub topic: String,
-    /// The offset of the first bit.
-    pub start_offset: i64,
     /// The queue.
     pub queue_id: i32,
     /// When they were popped.
     pub pop_time: i64,
-    /// Which: a bit for each offset, from the lowest bit of the first byte on.
-    bits: Vec<u8>,
+    /// Which.
+    pub offsets: PopOffsets,
 }
 
 impl BatchAckMessageRequestBody {
@@ -52,20 +51,10 @@ impl BatchAck {
         Ok(Self {
             consumer_group: text("c", "consumerGroup")?.unwrap_or_default(),
             topic: text("t", "topic")?.unwrap_or_default(),
-            start_offset: number("so", "startOffset")?,
             queue_id: queue.unwrap_or(0),
             pop_time: number("pt", "popTime")?,
-            bits,
+            offsets: PopOffsets { first: number("so", "startOffset")?, bits },
         })
-    }
-
-    /// The offsets meant.
-    pub fn offsets(&self) -> impl Iterator<Item = i64> + '_ {
-        let bytes = self.bits.iter().enumerate();
-        let set = bytes.flat_map(|(place, byte)| {
-            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| 8 * place + bit)
-        });
-        set.filter_map(|bit| self.start_offset.checked_add(i64::try_from(bit).ok()?))
     }
 }
 

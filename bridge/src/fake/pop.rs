@@ -1,11 +1,13 @@
 //! Messages in hand, of the node in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::FakeBackend;
 use super::state::State;
-use crate::backend::{Backend, PopAgain, PopBackend, PopOrder, PopPlan, PopQueue, PopTake, Result};
+use crate::backend::{
+    Backend, PopAgain, PopBackend, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake, Result,
+};
 
 /// What a group has of a queue.
 #[derive(Debug, Default)]
@@ -126,9 +128,10 @@ impl PopBackend for FakeBackend {
     async fn pop_settle(
         &self,
         queue: PopQueue<'_>,
-        offsets: Vec<i64>,
+        offsets: PopOffsets,
         popped_ms: i64,
     ) -> Result<usize> {
+        let offsets: HashSet<i64> = offsets.iter().collect();
         let mut state = self.state.lock();
         let Some(window) = window(&mut state, queue) else { return Ok(0) };
         let before = window.flights.len();

@@ -6,8 +6,8 @@
 
 use super::pop::Popped;
 use super::{Call, Outcome, Refusal};
-use crate::backend::{Backend, PopQueue};
-use crate::bodies::{BatchAck, BatchAckMessageRequestBody};
+use crate::backend::{Backend, PopOffsets, PopQueue};
+use crate::bodies::BatchAckMessageRequestBody;
 use crate::response_code::ResponseCode;
 
 pub(crate) async fn one<B: Backend>(call: Call<B>) -> Outcome {
@@ -20,7 +20,8 @@ pub(crate) async fn one<B: Backend>(call: Call<B>) -> Outcome {
             format!("offset is illegal, key:{name}@{queue_id}, commit:{offset}, store:{min}~{max}");
         return Err(Refusal::new(ResponseCode::NO_MESSAGE, remark));
     }
-    shared.backend.pop_settle(popped.queue(), vec![*offset], popped.handle.popped_ms).await?;
+    let offsets = PopOffsets::one(*offset);
+    shared.backend.pop_settle(popped.queue(), offsets, popped.handle.popped_ms).await?;
     Ok(reply.ok())
 }
 
@@ -34,15 +35,12 @@ pub(crate) async fn many<B: Backend>(call: Call<B>) -> Outcome {
     if body.acks.is_empty() {
         return Ok(reply.code(ResponseCode::NO_MESSAGE));
     }
-    for ack in &body.acks {
+    for ack in body.acks {
         let Some(topic) = shared.topic(&ack.topic) else { continue };
-        let Some(view) = shared.backend.partition(&topic, ack.queue_id).await else { continue };
-        let known = view.log_start_offset..=view.last_stable_offset;
-        let offsets: Vec<i64> = BatchAck::offsets(ack).filter(|it| known.contains(it)).collect();
-        if !offsets.is_empty() {
+        if shared.backend.partition(&topic, ack.queue_id).await.is_some() {
             let group = ack.consumer_group.as_str();
             let queue = PopQueue { group, topic: &topic, partition: ack.queue_id };
-            shared.backend.pop_settle(queue, offsets, ack.pop_time).await?;
+            shared.backend.pop_settle(queue, ack.offsets, ack.pop_time).await?;
         }
     }
     Ok(reply.ok())

@@ -8,10 +8,10 @@ mod news;
 use std::sync::Arc;
 
 use duolog_bridge::backend::{
-    BackendError, PopAgain, PopBackend, PopOrder, PopPlan, PopQueue, PopTake, Result,
+    BackendError, PopAgain, PopBackend, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake, Result,
 };
 use duolog_coordinator::inflight::error::InflightError;
-use duolog_coordinator::inflight::event::{Ask, Fresh, Order, Plan, Response, Take};
+use duolog_coordinator::inflight::event::{Ask, Fresh, OffsetSet, Order, Plan, Response, Take};
 use duolog_coordinator::limits::{SHARD_WINDOWS_MAX, WINDOW_DELIVERIES_MAX};
 use duolog_coordinator::record::share::{DeliveryState, Lease, SharePartition};
 
@@ -67,9 +67,10 @@ impl PopBackend for BridgeBackend {
     async fn pop_settle(
         &self,
         queue: PopQueue<'_>,
-        offsets: Vec<i64>,
+        PopOffsets { first, bits }: PopOffsets,
         popped_ms: i64,
     ) -> Result<usize> {
+        let offsets = OffsetSet { first, bits };
         let state = DeliveryState::Acknowledged;
         let settle = Ask::Settle { offsets, popped_ms, state };
         match self.ask(&share(queue), settle).await? {

@@ -1,5 +1,6 @@
 //! What a coordinator of messages in hand is asked and told, and what it answers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
@@ -65,7 +66,7 @@ pub enum Ask {
     /// These are done with; answered by [`Response::Settled`].
     Settle {
         /// Which; those that are not in hand count for nothing.
-        offsets: Vec<i64>,
+        offsets: OffsetSet,
         /// The delivery that is meant.
         popped_ms: i64,
         /// How they ended.
@@ -113,6 +114,33 @@ pub enum Ask {
         /// The position; `None`: it is gone.
         by: Option<i64>,
     },
+}
+
+/// Offsets: a bit for each from `first` on, beginning with the lowest of the first byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OffsetSet {
+    /// The offset of the first bit.
+    pub first: i64,
+    /// The bits; there may be millions where little is in hand.
+    pub bits: Vec<u8>,
+}
+
+impl OffsetSet {
+    /// No other offset is in it.
+    #[must_use]
+    pub fn range(&self) -> Range<i64> {
+        let bits = i64::try_from(self.bits.len().saturating_mul(8)).unwrap_or(i64::MAX);
+        self.first..self.first.saturating_add(bits)
+    }
+
+    /// Whether this one is in it.
+    #[must_use]
+    pub fn contains(&self, offset: i64) -> bool {
+        let place = offset.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        place.is_some_and(|place| {
+            self.bits.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
+        })
+    }
 }
 
 /// In order.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Fresh, Key, Order, Plan, Response, Take};
+use super::event::{Fresh, Key, OffsetSet, Order, Plan, Response, Take};
 use super::shard::{InflightShard, Outcome};
 use super::window::{Batches, Flight, Window};
 use crate::limits::{SHARD_FLIGHTS_MAX, WINDOW_FLIGHTS_FLOOR, WINDOW_FLIGHTS_MAX};
@@ -115,16 +115,14 @@ impl InflightShard {
     pub(super) fn settled(
         &self,
         share: &SharePartition,
-        offsets: &[i64],
+        offsets: &OffsetSet,
         popped_ms: i64,
         state: DeliveryState,
     ) -> Vec<StateBatch> {
         let mut batches = Batches::default();
-        let mut sorted: Vec<i64> = offsets.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        for offset in sorted {
-            if self.in_hand(share, offset, popped_ms).is_some() {
+        let Some(window) = self.window(share) else { return Vec::new() };
+        for (offset, flight) in window.flights_in(offsets.range()) {
+            if flight.lease.popped_ms == popped_ms && offsets.contains(offset) {
                 batches.done(offset, offset.saturating_add(1), state);
             }
         }

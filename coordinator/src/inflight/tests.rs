@@ -4,6 +4,7 @@ mod crash;
 mod positions;
 mod records;
 mod room;
+mod settled;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
 use proptest::prelude::*;
 
+use self::settled::set;
 use super::error::InflightError;
 use super::event::{Ask, Event, Fresh, Key, Notice, Order, Plan, Response, Take};
 use super::shard::InflightShard;
@@ -95,7 +97,7 @@ impl Bench {
     }
 
     fn settle(&mut self, offsets: &[i64], popped_ms: i64) -> usize {
-        let (offsets, state) = (offsets.to_vec(), DeliveryState::Acknowledged);
+        let (offsets, state) = (set(offsets), DeliveryState::Acknowledged);
         match self.ask(Ask::Settle { offsets, popped_ms, state }) {
             Ok(Response::Settled(count)) => count,
             other => panic!("{other:?}"),
@@ -441,7 +443,7 @@ fn old_snapshots_are_written_anew_and_the_log_is_trimmed() {
         assert_eq!(bench.ask_of(&share(group), Ask::Take(take)), Ok(Response::Taken(true)));
     }
     let state = DeliveryState::Acknowledged;
-    let settle = Ask::Settle { offsets: vec![1], popped_ms: 1_000_000, state };
+    let settle = Ask::Settle { offsets: set(&[1]), popped_ms: 1_000_000, state };
     assert_eq!(bench.ask_of(&share("idle"), settle), Ok(Response::Settled(1)));
     bench.open(0);
     bench.positions();

@@ -1,6 +1,7 @@
 //! A group's window over a partition: the durable half.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::record::share::{DeliveryState, Lease, StateBatch};
 
@@ -92,6 +93,11 @@ impl Window {
     /// All that are not done, in the order of their offsets.
     pub fn flights(&self) -> impl Iterator<Item = (i64, Flight)> + '_ {
         self.flights.iter().map(|(offset, flight)| (*offset, *flight))
+    }
+
+    /// Those of a range that are not done, rising.
+    pub fn flights_in(&self, range: Range<i64>) -> impl Iterator<Item = (i64, Flight)> + '_ {
+        self.flights.range(range).map(|(offset, flight)| (*offset, *flight))
     }
 
     /// Those whose time is up, rising; dead ones too.

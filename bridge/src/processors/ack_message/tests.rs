@@ -1,4 +1,4 @@
-use crate::backend::{PopBackend, PopFresh, PopQueue, PopTake};
+use crate::backend::{PopBackend, PopFresh, PopOffsets, PopQueue, PopTake};
 use crate::fake::{Client, FakeBackend};
 
 /// Five messages of queue 1 of t, popped by g at time 70.
@@ -64,7 +64,8 @@ async fn a_batch_acknowledges_by_bits_and_passes_over_what_is_not_there() {
     assert_eq!(backend.committed("g", "t", 1), Some(1));
     let topic = backend.add_topic("t", 2);
     let queue = PopQueue { group: "g", topic: &topic, partition: 1 };
-    assert_eq!(backend.pop_settle(queue, vec![1, 2, 3], 70).await, Ok(2), "2 was acknowledged");
+    let offsets = PopOffsets { first: 1, bits: vec![0b111] };
+    assert_eq!(backend.pop_settle(queue, offsets, 70).await, Ok(2), "2 was acknowledged");
     for body in ["", "{}", "{\"acks\":[]}"] {
         assert_eq!(client.call(200_151, &[], body.as_bytes()).await.code, 208);
     }

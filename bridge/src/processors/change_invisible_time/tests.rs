@@ -1,4 +1,4 @@
-use crate::backend::{Backend, PopBackend, PopFresh, PopQueue, PopTake};
+use crate::backend::{Backend, PopBackend, PopFresh, PopOffsets, PopQueue, PopTake};
 use crate::fake::{Client, FakeBackend};
 
 #[tokio::test]
@@ -32,12 +32,12 @@ async fn the_time_changes_and_with_it_the_handle() {
     let plan = async || backend.pop_plan(queue, 9, None).await.expect("a plan").expect("a window");
     backend.advance_ms(1999);
     assert_eq!(plan().await.again, [(1, 1)]);
-    assert_eq!(backend.pop_settle(queue, vec![0], now).await, Ok(0), "the old handle");
+    assert_eq!(backend.pop_settle(queue, PopOffsets::one(0), now).await, Ok(0), "the old handle");
     backend.advance_ms(1);
     assert_eq!(plan().await.again, [(0, 1), (1, 1)]);
     let ordered = format!("0 {now} 1000 999 0 broker-a 0 1");
     assert_eq!(change("1", &ordered).await, (0, [now, 4500, 999]), "in order it stays");
-    assert_eq!(backend.pop_settle(queue, vec![1], now).await, Ok(1));
+    assert_eq!(backend.pop_settle(queue, PopOffsets::one(1), now).await, Ok(1));
     assert_eq!(change("2", &handle).await.0, 208);
     assert_eq!(change("0", "0").await.0, 1);
 }

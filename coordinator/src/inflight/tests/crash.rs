@@ -63,7 +63,7 @@ impl Hands {
                 let Some((&offset, &popped_ms)) = self.held.iter().nth(index) else {
                     return Ok(());
                 };
-                let (offsets, state) = (vec![offset], DeliveryState::Acknowledged);
+                let (offsets, state) = (set(&[offset]), DeliveryState::Acknowledged);
                 match bench.ask(Ask::Settle { offsets, popped_ms, state }) {
                     Ok(answer) => {
                         prop_assert_eq!(answer, Response::Settled(1));
