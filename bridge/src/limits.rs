@@ -76,6 +76,10 @@ pub const HELD_POPS_OF_QUEUE_MAX: usize = 1024;
 /// Queues whose logs these wait for; one costs some hundred bytes.
 pub const HELD_POP_WAITS_MAX: usize = 1_000_000;
 
+/// For how long one pop of a group may keep others from looking at a queue: well above what a look takes
+/// that reads from disk, well below what clients wait for an answer.
+pub const POP_TURN_MS_MAX: u64 = 1_000;
+
 /// Messages of one pop. Source: PopMessageProcessor.
 pub const POP_MESSAGES_MAX: usize = 32;
 

@@ -1,19 +1,27 @@
 //! Pops: whose turn it is to take from a queue, and who waits for something to take.
 //!
 //! Of one group, one pop at a time looks at a queue, so that two do not read and lose the same
-//! messages to each other. A pop that found nothing waits in its connection's hands for the logs, its
-//! time, and this register, which wakes it when something comes again, and says in which queue. Dropping
-//! a turn or a wait ends it.
+//! messages to each other; a plan that is not true any more takes nothing in any case. So a pop that
+//! does nothing with its turn, since its client takes no answers and nobody polls it, loses it after a
+//! while. A pop that found nothing waits in its connection's hands for the logs, its time, and this
+//! register, which wakes it when something comes again, and says in which queue. Dropping a turn or a
+//! wait ends it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use duolog_log_core::ids::TopicId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
 
-use crate::limits::{HELD_POP_WAITS_MAX, HELD_POPS_MAX, HELD_POPS_OF_QUEUE_MAX};
+use crate::limits::{HELD_POP_WAITS_MAX, HELD_POPS_MAX, HELD_POPS_OF_QUEUE_MAX, POP_TURN_MS_MAX};
+
+/// A turn that others wait for lasts no longer.
+const TURN_TIME: Duration = Duration::from_millis(POP_TURN_MS_MAX);
 
 type QueueName = (Arc<str>, TopicId, i32);
 type GroupTopic = (Arc<str>, TopicId);
@@ -29,8 +37,16 @@ pub(crate) struct Pops {
 struct Turns {
     /// Has one permit.
     free: Arc<Semaphore>,
+    /// When a turn last began.
+    since: Instant,
     /// Those who have a turn or wait for one.
     users: usize,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { free: Arc::new(Semaphore::new(1)), since: Instant::now(), users: 0 }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -82,17 +98,19 @@ impl Pops {
     /// Waits for a turn at a queue.
     pub(crate) async fn turn(&self, group: &str, topic: TopicId, queue: i32) -> Turn<'_> {
         let name: QueueName = (Arc::from(group), topic, queue);
-        let free = {
-            let mut turns = self.turns.lock();
-            let new = || Turns { free: Arc::new(Semaphore::new(1)), users: 0 };
-            let turns = turns.entry(name.clone()).or_insert_with(new);
-            turns.users += 1;
-            turns.free.clone()
-        };
+        self.turns.lock().entry(name.clone()).or_default().users += 1;
         let user = User { pops: self, name };
-        // It is never closed.
-        let permit = free.acquire_owned().await.ok();
-        Turn { _permit: permit, _user: user }
+        loop {
+            let free = user.free();
+            let mut permit = pin!(Arc::clone(&free).acquire_owned());
+            while user.may_wait_for(&free) {
+                if let Ok(permit) = timeout(TURN_TIME, permit.as_mut()).await {
+                    user.begin(&free);
+                    // It is never closed.
+                    return Turn { _permit: permit.ok(), _user: user };
+                }
+            }
+        }
     }
 
     /// Registers a pop that waits for `waits` logs; `None` when there are too many.
@@ -161,6 +179,35 @@ impl PopHold<'_> {
         let queues = news.map(|(queue, _)| *queue).collect();
         self.heard = waiting.words;
         queues
+    }
+}
+
+impl User<'_> {
+    /// What whoever has the turn frees.
+    fn free(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.pops.turns.lock().entry(self.name.clone()).or_default().free)
+    }
+
+    /// Whether it is still this one that is to be waited for. Where nobody's turn has begun for too
+    /// long, whoever has it does nothing with it, and there is another one from now on.
+    fn may_wait_for(&self, free: &Arc<Semaphore>) -> bool {
+        let mut turns = self.pops.turns.lock();
+        let turns = turns.entry(self.name.clone()).or_default();
+        let is_this = Arc::ptr_eq(&turns.free, free);
+        let is_stuck = free.available_permits() == 0 && turns.since.elapsed() >= TURN_TIME;
+        if is_this && is_stuck {
+            turns.free = Arc::new(Semaphore::new(1));
+            turns.since = Instant::now();
+        }
+        is_this && !is_stuck
+    }
+
+    fn begin(&self, free: &Arc<Semaphore>) {
+        if let Some(turns) = self.pops.turns.lock().get_mut(&self.name)
+            && Arc::ptr_eq(&turns.free, free)
+        {
+            turns.since = Instant::now();
+        }
     }
 }
 

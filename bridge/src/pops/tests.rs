@@ -1,9 +1,12 @@
+use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use duolog_log_core::ids::TopicId;
+use tokio::time::Instant;
 
-use super::Pops;
+use super::{Pops, TURN_TIME};
 use crate::limits::{HELD_POP_WAITS_MAX, HELD_POPS_OF_QUEUE_MAX};
 
 const TOPIC: TopicId = TopicId([3; 16]);
@@ -15,8 +18,8 @@ fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
     }
 }
 
-#[test]
-fn one_pop_of_a_group_at_a_time_has_a_queue() {
+#[tokio::test(start_paused = true)]
+async fn one_pop_of_a_group_at_a_time_has_a_queue() {
     let pops = Pops::default();
     let first = poll(pin!(pops.turn("g", TOPIC, 0))).expect("free");
     let mut second = Box::pin(pops.turn("g", TOPIC, 0));
@@ -32,6 +35,51 @@ fn one_pop_of_a_group_at_a_time_has_a_queue() {
     assert_eq!(pops.turns.lock().len(), 1);
     drop((turn, second));
     assert!(pops.turns.lock().is_empty(), "nothing is kept of who is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_nothing_with_a_turn_holds_nobody_up_for_long() {
+    let pops = Pops::default();
+    let turn = || pops.turn("g", TOPIC, 0);
+    let mut seconds = Vec::new();
+    let stuck = turn().await;
+    for _ in 0..2 {
+        let began = Instant::now();
+        drop(turn().await);
+        seconds.push(began.elapsed().as_millis() / 1_000);
+    }
+    assert_eq!(seconds, [1, 0], "whoever is stuck is passed by once");
+    let held = turn().await;
+    // Its client takes no answers: it is given its turn and knows nothing of it.
+    let mut given = Box::pin(turn());
+    assert!(poll(given.as_mut()).is_none());
+    drop(held);
+    let began = Instant::now();
+    drop(turn().await);
+    assert_eq!(began.elapsed().as_millis() / 1_000, 1);
+    drop(given.await);
+    drop(stuck);
+    assert!(pops.turns.lock().is_empty(), "nothing is kept of who is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_line_passes_nobody_by() {
+    let pops = Pops::default();
+    let mut turn = pops.turn("g", TOPIC, 0).await;
+    let free = || pops.turns.lock().values().map(|turns| Arc::clone(&turns.free)).next();
+    let first = free().expect("a turn");
+    let mut line: VecDeque<_> = (0..3).map(|_| Box::pin(pops.turn("g", TOPIC, 0))).collect();
+    while let Some(mut next) = line.pop_front() {
+        assert!(poll(next.as_mut()).is_none());
+        assert!(line.iter_mut().all(|waiting| poll(waiting.as_mut()).is_none()));
+        tokio::time::advance(TURN_TIME * 3 / 5).await;
+        drop(turn);
+        turn = next.await;
+    }
+    assert!(
+        Arc::ptr_eq(&first, &free().expect("a turn")),
+        "the last waited for longer than a turn"
+    );
 }
 
 #[test]
