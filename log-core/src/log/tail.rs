@@ -145,6 +145,12 @@ impl TailWriter {
         ChunksChanged::from(self.chunks.len() < before)
     }
 
+    /// Drops all chunks that begin below `offset`, where the files hold other batches by now.
+    pub(super) fn drop_below(&mut self, offset: i64) {
+        let begins_below = |(chunk, _): &(Arc<TailChunk>, usize)| chunk.base_offset < offset;
+        while self.chunks.front().is_some_and(begins_below) && self.drop_oldest() {}
+    }
+
     /// Drops all.
     pub(super) fn clear(&mut self) {
         while self.drop_oldest() {}

@@ -111,7 +111,8 @@ impl CompactedGroup {
 
 impl Log {
     /// Lets a written group take the place of its segments, if the log still has them all. Whoever
-    /// reads the old ones goes on; their files go `file.delete.delay.ms` later.
+    /// reads the old ones goes on; their files go `file.delete.delay.ms` later. What memory holds of
+    /// them goes at once: aborted records there would outlive the index entry that says so.
     ///
     /// Errors: `StorageFull`, `OutOfFiles`, `Storage`: before the old segments were touched the group
     /// is thrown away and the log goes on; after that it takes no writes until it is opened again,
@@ -132,8 +133,11 @@ impl Log {
         let deleted = self.swap(&group, at == 0).inspect_err(|error| self.fail(error))?;
         self.schedule_deletion(deleted, now_ms);
         let new = self.new_segments(&group, at == 0);
+        let behind = self.segments.get(at + group.old.len());
+        let end = behind.map_or(self.log_end, |behind| behind.base_offset);
         self.unsynced.retain(|held| !group.old.iter().any(|old| Arc::ptr_eq(old, held)));
         self.segments.splice(at..at + group.old.len(), new);
+        self.tail.drop_below(end);
         self.publish();
         self.names_changed += 1;
         Ok(Installed::Yes)

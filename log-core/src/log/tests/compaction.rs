@@ -10,6 +10,7 @@ use crate::log::compaction::{
 use crate::record::{BatchHeader, Compression};
 use crate::storage::names::FileKind;
 
+mod cached;
 mod crash;
 mod model;
 mod transactions;

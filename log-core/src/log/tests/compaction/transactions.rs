@@ -4,7 +4,7 @@ use super::*;
 
 const PRODUCER: (i64, i16) = (7, 0);
 
-fn in_txn(log: &mut Log, sequence: i32, records: &[Keyed<'_>]) {
+pub(super) fn in_txn(log: &mut Log, sequence: i32, records: &[Keyed<'_>]) {
     let producer = ProducerSequence {
         id: ProducerId(PRODUCER.0),
         epoch: ProducerEpoch(PRODUCER.1),
@@ -18,7 +18,7 @@ fn in_txn(log: &mut Log, sequence: i32, records: &[Keyed<'_>]) {
     append(log, keyed_with(params, records)).unwrap();
 }
 
-fn end_txn(log: &mut Log, outcome: TransactionOutcome) {
+pub(super) fn end_txn(log: &mut Log, outcome: TransactionOutcome) {
     append(log, marker(PRODUCER, outcome)).unwrap();
     log.high_watermark_moved(log.log_end_offset());
 }
