@@ -141,21 +141,24 @@ impl Log {
         ends.take_while(|end| *end <= self.log_start).count()
     }
 
+    /// A segment that compaction has emptied is as old as its file, which is younger than what was in it: it goes no later
+    /// than the one behind it.
     fn count_expired(&self, now_ms: i64) -> Result<usize, LogError> {
         let retention_ms = self.config.retention_ms;
         if retention_ms < 0 {
             return Ok(0);
         }
         let mut count = 0;
-        for segment in &self.segments {
+        for (segment, going) in self.but_a_last_empty_one().iter().zip(1..) {
             let newest = match segment.greatest()? {
                 Some(greatest) => greatest.timestamp,
                 None => segment.modified_ms()?,
             };
-            if segment.size() == 0 || now_ms.saturating_sub(newest) <= retention_ms {
+            if now_ms.saturating_sub(newest) > retention_ms {
+                count = going;
+            } else if segment.size() > 0 {
                 break;
             }
-            count += 1;
         }
         Ok(count)
     }
@@ -163,14 +166,20 @@ impl Log {
     fn count_oversize(&self) -> usize {
         let Ok(retention_bytes) = u64::try_from(self.config.retention_bytes) else { return 0 };
         let total: u64 = self.segments.iter().map(|segment| segment.size()).sum();
-        let mut excess = total.saturating_sub(retention_bytes);
+        let Some(mut excess) = total.checked_sub(retention_bytes) else { return 0 };
         let goes = |segment: &&Arc<Segment>| {
-            let size = segment.size();
-            let goes = size > 0 && size <= excess;
-            excess = excess.saturating_sub(size);
-            goes
+            let left = excess.checked_sub(segment.size());
+            excess = left.unwrap_or(excess);
+            left.is_some()
         };
-        self.segments.iter().take_while(goes).count()
+        self.but_a_last_empty_one().iter().take_while(goes).count()
+    }
+
+    fn but_a_last_empty_one(&self) -> &[Arc<Segment>] {
+        match self.segments.split_last() {
+            Some((last, before)) if last.size() == 0 => before,
+            _ => &self.segments,
+        }
     }
 
     /// Segments of which all records are replicated.

@@ -12,6 +12,7 @@ use crate::storage::names::FileKind;
 
 mod cached;
 mod crash;
+mod emptied;
 mod model;
 mod transactions;
 
