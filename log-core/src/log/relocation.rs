@@ -7,8 +7,9 @@
 //!    there. Only the new name makes the copy the log.
 //! 4. [`Log::take_place_of`] lets the readers follow.
 //!
-//! A copy that was begun by an earlier run of the process goes on behind the segments that are whole.
-//! Nothing may be compacted or cut meanwhile; segments may go. Source: KIP-113, done with files instead of
+//! A copy that the last run of the process began goes on behind the segments that are whole. Which run it was stands in
+//! the copy's `leader-epoch-checkpoint`; of what runs before that have left nothing is taken over, since a run that did
+//! not see the copy may have found the log cut short and filled it again. Nothing may be compacted or cut meanwhile; segments may go. Source: KIP-113, done with files instead of
 //! batches, so that append times and segments stay what they are.
 
 use std::collections::BTreeMap;
@@ -21,7 +22,8 @@ use super::compaction::{Pace, Stopped};
 use super::recovery::Inventory;
 use super::view::Shared;
 use super::{Log, LogConfig, LogError, LogIdentity, LogReader, OpenHint, Shutdown};
-use crate::replication::epochs::LeaderEpochs;
+use crate::ids::{LeaderEpoch, Offset};
+use crate::replication::epochs::{EpochEntry, LeaderEpochs};
 use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{Disk, DiskError, DiskFile, DiskResult, OpenMode};
 use crate::storage::names::{FileKind, FileName, SegmentPaths, parse};
@@ -141,13 +143,15 @@ impl Log {
 
 impl Relocation {
     /// A copy of the log that `reader` reads, from the folder `from` into the folder `to`, which is made
-    /// if it is not there. What an earlier run copied counts as far as the log was on disk when it was
-    /// opened: below `proven_end`.
+    /// if it is not there. What the run before this one copied counts as far as the log was on disk when it
+    /// was opened: below `proven_end`. Each `run` of the process leads in an epoch of its own, one above
+    /// that of the run before.
     pub fn start(
         disk: Arc<dyn Disk>,
         reader: &LogReader,
         (from, to): (&Path, &Path),
         identity: &LogIdentity,
+        run: LeaderEpoch,
         proven_end: i64,
     ) -> Result<Self, LogError> {
         disk.create_dir_all(to)?;
@@ -163,7 +167,17 @@ impl Relocation {
             progress: Arc::default(),
             copied: BTreeMap::new(),
         };
-        relocation.take_over(proven_end)?;
+        let last_run = checkpoint::read_leader_epochs(&*relocation.disk, to)?
+            .and_then(|epochs| epochs.latest())
+            .map(|entry| entry.epoch);
+        let is_of_last_run =
+            last_run.is_some_and(|last_run| last_run.0.checked_add(1) == Some(run.0));
+        relocation.take_over(if is_of_last_run { proven_end } else { i64::MIN })?;
+        // Before anything says that what is there is this run's.
+        relocation.disk.sync_dir(to)?;
+        let run = EpochEntry { epoch: run, start_offset: Offset(0) };
+        let run = LeaderEpochs::from_entries([run]);
+        checkpoint::write_leader_epochs(&*relocation.disk, to, &run, Durability::Synced)?;
         Ok(relocation)
     }
 
@@ -173,8 +187,8 @@ impl Relocation {
         Arc::clone(&self.progress)
     }
 
-    /// Keeps the segments that an earlier run copied whole: all but the last, for each was synced before
-    /// the next was begun.
+    /// Keeps the segments below `proven_end` that were copied whole: all but the last, for each was synced
+    /// before the next was begun.
     fn take_over(&mut self, proven_end: i64) -> Result<(), LogError> {
         let segments = Arc::clone(&self.shared.load().segments);
         let mut bases = Vec::new();

@@ -218,9 +218,10 @@ impl Carrier {
         let reader = partition.open_reader().ok_or(Obstacle::Stopped)?;
         let disk = self.node.partitions.shared().log_dirs.disk().clone();
         let (from, to) = (partition.dir(), self.movement.folder.clone());
-        let identity = partition.identity();
+        let (identity, run) = (partition.identity(), partition.shared.leader_epoch());
         let started = blocking(move || {
-            Relocation::start(disk, &reader, (from.as_path(), to.as_path()), &identity, proven_end)
+            let folders = (from.as_path(), to.as_path());
+            Relocation::start(disk, &reader, folders, &identity, run, proven_end)
         });
         let mut relocation = started.await??;
         self.movement.state.lock().progress = relocation.progress();

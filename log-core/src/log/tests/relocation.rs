@@ -30,9 +30,22 @@ fn two_disks() -> MemDisk {
     disk
 }
 
+/// The run of the process that begins a copy, unless a test says otherwise.
+const RUN: LeaderEpoch = LeaderEpoch(5);
+
 fn begin(disk: &MemDisk, log: &Log, proven_end: i64) -> Result<Relocation, LogError> {
+    begin_in(RUN, disk, log, proven_end)
+}
+
+fn begin_in(
+    run: LeaderEpoch,
+    disk: &MemDisk,
+    log: &Log,
+    proven_end: i64,
+) -> Result<Relocation, LogError> {
     let folders = (Path::new(DIR), Path::new(FUTURE));
-    Relocation::start(Arc::new(disk.clone()), &log.reader(), folders, &identity(), proven_end)
+    let disk = Arc::new(disk.clone());
+    Relocation::start(disk, &log.reader(), folders, &identity(), run, proven_end)
 }
 
 fn finish(relocation: &mut Relocation, log: &mut Log) -> Result<Log, RelocationError> {
@@ -149,17 +162,69 @@ fn a_copy_that_was_begun_earlier_goes_on_behind_its_whole_segments() {
     let stopped = relocation.copy(&mut For(2));
     assert!(matches!(stopped, Err(RelocationError::Stopped)), "{stopped:?}");
     drop(relocation);
-    let mut relocation = begin(&disk, &log, 10).unwrap();
+    let mut relocation = begin_in(LeaderEpoch(6), &disk, &log, 10).unwrap();
     let taken_over = relocation.progress().bytes();
     assert!(taken_over > 0 && taken_over < log.reader().size_in_bytes());
     let copied = relocation.copy(&mut AtOnce).unwrap();
     assert_eq!(taken_over + copied, log.reader().size_in_bytes());
     // What was not proven to be on disk may have been cut off since.
     drop(relocation);
-    assert_eq!(begin(&disk, &log, 0).unwrap().progress().bytes(), 0);
-    let mut relocation = begin(&disk, &log, 0).unwrap();
+    let mut relocation = begin_in(LeaderEpoch(7), &disk, &log, 0).unwrap();
+    assert_eq!(relocation.progress().bytes(), 0);
     let moved = finish(&mut relocation, &mut log).unwrap();
     assert_eq!(read_from(&moved.reader(), 0), expected(0..10));
+}
+
+/// In between, a start without the copy's directory may have found the log cut short by a power cut, and
+/// filled it again: with other records in segments of the same sizes.
+#[test]
+fn a_copy_of_a_run_before_the_last_one_counts_for_nothing() {
+    let disk = two_disks();
+    let mut log = written(&disk);
+    log.flush(5000).unwrap();
+    let sizes = |log: &Log| -> Vec<_> {
+        log.segments.iter().map(|segment| (segment.base_offset, segment.size())).collect()
+    };
+    let before = sizes(&log);
+    let mut relocation = begin_in(LeaderEpoch(5), &disk, &log, 0).unwrap();
+    relocation.copy(&mut AtOnce).unwrap();
+    drop(relocation);
+    log.truncate_to(1, 5000).unwrap();
+    for number in 1..10 {
+        put(&mut log, &[&format!("VALUE {number}")]);
+    }
+    log.flush(5000).unwrap();
+    assert_eq!(sizes(&log), before);
+    let mut relocation = begin_in(LeaderEpoch(7), &disk, &log, 10).unwrap();
+    assert_eq!(relocation.progress().bytes(), 0);
+    let moved = finish(&mut relocation, &mut log).unwrap();
+    assert_eq!(
+        values_from(&moved.reader(), 1),
+        (1..10).map(|n| format!("VALUE {n}")).collect::<Vec<_>>()
+    );
+}
+
+/// What is removed must not be taken over later: not even after a power cut, by the run after this one.
+#[test]
+fn a_stop_while_an_old_copy_is_removed_makes_it_no_newer() {
+    for at in 0.. {
+        let disk = two_disks();
+        let mut log = written(&disk);
+        log.flush(5000).unwrap();
+        begin_in(LeaderEpoch(5), &disk, &log, 0).unwrap().copy(&mut AtOnce).unwrap();
+        disk.fail_operation(disk.operations() + at, Fault::Halt);
+        let begun = begin_in(LeaderEpoch(7), &disk, &log, 10);
+        for disk in [disk.crash(Crash::ForgetUnsynced), disk.crash(Crash::Seeded(at)), disk.kill()]
+        {
+            let (log, _) = open_as(&disk, small(200), clean());
+            let relocation = begin_in(LeaderEpoch(8), &disk, &log, 10).unwrap();
+            assert_eq!(relocation.progress().bytes(), 0, "call {at}");
+        }
+        if begun.is_ok() {
+            assert!(at > 10);
+            break;
+        }
+    }
 }
 
 /// A move of a log with ten batches on disk, while an eleventh is written.
