@@ -354,25 +354,38 @@ impl Partition {
     }
 
     /// Syncs and closes the log; nothing opens it again.
+    ///
+    /// Errors: what was asked for is not on disk, or an opening under way has failed. The partition has ended all the same.
     pub(crate) async fn stop(self: &Arc<Self>) -> Result<(), AppendError> {
-        if self.inbox.end_if_closed(End::Stopped) {
-            // Not even as an empty log is it read from now on.
-            self.untouched.store(false, Ordering::Release);
-            self.waiters.wake();
-            return Ok(());
-        }
-        self.ask(Command::Stop).await
+        self.end(End::Stopped, Command::Stop).await
     }
 
     /// Ends the partition for good, before its folder is renamed.
-    pub(crate) async fn delete(self: &Arc<Self>) -> Result<(), AppendError> {
-        // A log that is not open need not be opened for this.
-        if self.inbox.end_if_closed(End::Deleted) {
-            self.untouched.store(false, Ordering::Release);
-            self.waiters.wake();
-            return Ok(());
+    pub(crate) async fn delete(self: &Arc<Self>) {
+        if let Err(error) = self.end(End::Deleted, Command::Delete).await {
+            tracing::debug!(topic = %self.topic, %error, "ended, and no log closed");
         }
-        self.ask(Command::Delete).await
+    }
+
+    /// Has `command` close the log, if it is open. Whatever this returns, nothing opens it again.
+    async fn end(
+        self: &Arc<Self>,
+        end: End,
+        command: fn(oneshot::Sender<Result<(), AppendError>>) -> Command,
+    ) -> Result<(), AppendError> {
+        let mut outcome = Ok(());
+        // A log that is not open need not be opened for this. One that is being opened is waited for, and if that fails,
+        // the command is refused with all that waits: the next to come would open it.
+        while !self.inbox.end_if_closed(end) {
+            match self.ask(command).await {
+                Ok(()) => return Ok(()),
+                refused => outcome = outcome.and(refused),
+            }
+        }
+        // Not even as an empty log is it read from now on.
+        self.untouched.store(false, Ordering::Release);
+        self.waiters.wake();
+        outcome
     }
 
     /// Goes on in a new segment.

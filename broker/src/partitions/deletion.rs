@@ -34,9 +34,7 @@ pub async fn delete_folders(
     ended: &[Arc<Partition>],
 ) -> DiskResult<()> {
     for partition in ended {
-        if let Err(error) = partition.delete().await {
-            tracing::debug!(topic = %partition.topic, %error, "ended already");
-        }
+        partition.delete().await;
     }
     for partition in ended {
         partition.end_movement().await;

@@ -98,7 +98,7 @@ impl Inbox {
                 };
                 true
             }
-            OwnerPlace::Gone | OwnerPlace::Stopped => end == End::Stopped,
+            OwnerPlace::Gone | OwnerPlace::Stopped => true,
             OwnerPlace::Resting(_) | OwnerPlace::Running => false,
         }
     }

@@ -94,3 +94,40 @@ async fn a_closed_log_is_opened_though_its_append_is_only_placed() {
     tokio::time::timeout(LIMIT, partition.opened()).await.expect("it is opened meanwhile");
     assert_eq!(placed.begin().await.expect("answered").expect("appended").base_offset, 0);
 }
+
+/// A partition that a task is about to open, in vain: it has not begun yet. And the answer to who wants it.
+async fn failing() -> (TestNode, Arc<Partition>, oneshot::Receiver<AppendResult>) {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    node.disk.set_capacity(Some(0));
+    let answer = place(&partition, "a").begin();
+    (node, partition, answer)
+}
+
+#[tokio::test]
+async fn a_deletion_that_meets_an_opening_which_fails_is_final() {
+    let (node, partition, answer) = failing().await;
+    partition.delete().await;
+    let refused = answer.await.expect("answered").expect_err("it could not be opened");
+    assert!(matches!(refused, AppendError::Log(_)), "{refused:?}");
+    node.disk.set_capacity(None);
+    assert!(partition.is_gone());
+    let late = place(&partition, "b").begin().await.expect("answered");
+    assert!(matches!(late, Err(AppendError::Deleted)), "{late:?}");
+    partition.delete().await;
+    assert!(!partition.was_opened());
+}
+
+#[tokio::test]
+async fn a_stop_that_meets_an_opening_which_fails_is_final() {
+    let (node, partition, answer) = failing().await;
+    let stopped = partition.stop().await;
+    assert!(matches!(stopped, Err(AppendError::Log(_))), "{stopped:?}");
+    answer.await.expect("answered").expect_err("it could not be opened");
+    node.disk.set_capacity(None);
+    let late = place(&partition, "b").begin().await.expect("answered");
+    assert!(matches!(late, Err(AppendError::Stopping)), "{late:?}");
+    assert!(!partition.was_opened());
+    partition.stop().await.expect("it has ended");
+}
