@@ -119,8 +119,10 @@ impl Shared {
             let noted = held.and_then(|held| held.dirs.get(at)).copied();
             if place.is_online() {
                 places.dirs.push(place.id());
-                if target == Some(&place.id()) && self.log_dirs.has_offline() {
-                    // What the move has left may be in there: it is told from a second place by this.
+                let may_have_left = found.len() > 1 || self.log_dirs.has_offline();
+                if target == Some(&place.id()) && may_have_left {
+                    // What the move has left is told from a second place by this: until a start finds
+                    // it gone, however often one is interrupted before it is.
                     places.moves.insert(index, place.id());
                 }
             } else {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use duolog_log_core::event::EventKind;
+use duolog_log_core::event::{EventKind, Events};
 use duolog_log_core::gate::{GateAction, GatePoint};
+use duolog_log_core::ids::NodeId;
 use duolog_log_core::record::SharedBatches;
 use duolog_log_core::storage::disk::Disk;
 use duolog_log_core::testing::mem_disk::{Crash, Fault, MemDisk};
@@ -18,7 +19,7 @@ use crate::kafka::codec::messages::{
     AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, DescribeLogDirsRequest,
     DescribeLogDirsResponse, FetchRequest, FetchResponse,
 };
-use crate::testing::served::{Attempts, Client, TestNode, batch, eventually};
+use crate::testing::served::{self, Attempts, Client, TestNode, batch, eventually};
 
 const TWO: [&str; 2] = ["log.dirs=/a,/b", "log.flush.interval.messages=1"];
 
@@ -281,6 +282,51 @@ async fn what_a_move_left_in_a_directory_that_is_offline_goes_when_that_is_back(
     assert_eq!(folders(&node.disk, "/b"), Vec::<String>::new());
     assert_eq!(node.connect().await.produce("b", 1, batch(&["value"])).await, (0, 2));
     node.stop().await;
+}
+
+/// Killed before the old folder went, and again at any call of the start that is to remove it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_move_left_is_known_for_that_however_often_a_start_is_interrupted() {
+    let node = TestNode::start(&TWO).await;
+    create(&node, "t").await;
+    let mut client = node.connect().await;
+    assert_eq!(client.produce("t", 1, batch(&["value"])).await, (0, 0));
+    let gate = node.arm(GatePoint::LogDirReplaceAfter, "t", GateAction::Hold);
+    assert_eq!(alter(&mut client, "t", "/b").await, 0);
+    node.caught(gate).await;
+    let left = node.disk.kill();
+    node.node.stopping.cancel();
+    let mut interrupted = 0;
+    for at in 0.. {
+        let disk = left.kill();
+        disk.fail_operation(disk.operations() + at, Fault::Halt);
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let (config, silent) = (served::config(&TWO), Events::silent(NodeId(1)));
+        let started = Node::start(config, shared, silent).await;
+        if let Ok(node) = &started {
+            node.stopping.cancel();
+        }
+        let is_over = !disk.is_halted();
+        interrupted += usize::from(!is_over);
+        for disk in [disk.kill(), disk.crash(Crash::ForgetUnsynced)] {
+            let node = TestNode::start_on(disk, &TWO).await;
+            let partition = super::tests::partition(&node, "t");
+            assert_eq!(partition.log_dir().path(), Path::new("/b"), "call {at}");
+            assert_eq!(folders(&node.disk, "/a"), Vec::<String>::new(), "call {at}");
+            let mut client = node.connect().await;
+            assert_eq!(client.produce("t", 1, batch(&["more"])).await, (0, 1), "call {at}");
+            // Once one start has found it gone the move is forgotten.
+            let node = TestNode::start_on(node.stop().await, &TWO).await;
+            let image = node.node.controller.image().clone();
+            let places = image.places(partition.topic_id).expect("noted");
+            assert!(places.moves.is_empty(), "call {at}: {places:?}");
+            node.stop().await;
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(interrupted > 5, "{interrupted}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
