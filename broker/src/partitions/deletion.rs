@@ -9,7 +9,7 @@ use duolog_log_core::ids::TopicId;
 use duolog_log_core::storage::checkpoint::read_topic_id;
 use duolog_log_core::storage::disk::{Disk, DiskError, DiskResult, EntryKind};
 
-use super::{Partition, Partitions, Shared, checkpoints};
+use super::{Partition, Partitions, Shared, checkpoints, folder};
 use crate::controller::image::Image;
 use crate::controller::names::METADATA_TOPIC;
 use crate::log_dirs::LogDir;
@@ -43,16 +43,31 @@ pub async fn delete_folders(
     let (topic, delay_ms) = (first.topic_id, first.config().file_delete_delay_ms);
     let is_left = |one: &&Arc<Partition>| one.may_have_folder() && !one.is_offline();
     let left = ended.iter().filter(is_left);
-    let dirs: Vec<PathBuf> = left.map(|partition| partition.dir()).collect();
+    let mut dirs: Vec<PathBuf> = left.map(|partition| partition.dir()).collect();
+    let others = in_other_dirs(partitions.shared(), ended);
     let left_offsets = ended.iter().any(|partition| partition.may_be_in_checkpoints());
     let all = partitions.clone();
     let going = tokio::task::spawn_blocking(move || {
+        let disk = all.shared().log_dirs.disk();
+        let is_its =
+            |dir: &PathBuf| matches!(read_topic_id(&**disk, dir), Ok(Some(id)) if id == topic);
+        dirs.extend(others.into_iter().filter(is_its));
         if !dirs.is_empty() {
             rename_all(&all, topic, &dirs, delay_ms)?;
         }
         if left_offsets { checkpoints::write_all(&all) } else { Ok(()) }
     });
     joined(going.await, partitions)
+}
+
+/// Where a move may have left a folder that it could not rename.
+fn in_other_dirs(shared: &Shared, ended: &[Arc<Partition>]) -> Vec<PathBuf> {
+    let others = |partition: &Arc<Partition>| {
+        let (own, name) = (partition.log_dir(), folder(&partition.topic, partition.index));
+        let others = shared.log_dirs.online().filter(move |dir| !Arc::ptr_eq(dir, &own));
+        others.map(move |dir| dir.path().join(&name)).collect::<Vec<_>>()
+    };
+    ended.iter().flat_map(others).collect()
 }
 
 /// Renames what folders of the deleted topic `id` are left under its name, as [`delete_folders`].

@@ -330,6 +330,30 @@ async fn what_a_move_left_is_known_for_that_however_often_a_start_is_interrupted
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_takes_along_what_a_move_could_not_remove() {
+    let node = TestNode::start(&TWO).await;
+    let partition = create(&node, "t").await;
+    let mut client = node.connect().await;
+    assert_eq!(client.produce("t", 1, batch(&["value"])).await, (0, 0));
+    let gate = node.arm(GatePoint::LogDirReplaceAfter, "t", GateAction::Hold);
+    assert_eq!(alter(&mut client, "t", "/b").await, 0);
+    node.caught(gate).await;
+    // Others may come before the rename.
+    let next = node.disk.operations();
+    (next..next + 30).for_each(|call| node.disk.fail_operation(call, Fault::Full));
+    assert!(node.node.instruments.release(gate), "it stood");
+    eventually("the move has ended", || !partition.is_moving()).await;
+    node.disk.clear_faults();
+    assert_eq!([folders(&node.disk, "/a"), folders(&node.disk, "/b")], [["t-0"], ["t-0"]]);
+    node.node.delete_topic(partition.topic_id).await.expect("deleted");
+    assert_eq!(folders(&node.disk, "/a"), Vec::<String>::new());
+    assert_eq!(folders(&node.disk, "/b"), Vec::<String>::new());
+    create(&node, "t").await;
+    assert_eq!(client.produce("t", 1, batch(&["value"])).await, (0, 0));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_a_gate_refuses_is_tried_again_and_told_once() {
     let node = TestNode::start(&TWO).await;
     let partition = create(&node, "t").await;
