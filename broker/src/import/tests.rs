@@ -1,15 +1,20 @@
+use std::collections::BTreeMap;
+use std::fs;
+
 use duolog_coordinator::group::event::OffsetFetch;
+use duolog_log_core::ids::TopicId;
 use duolog_log_core::log::{AppendOrigin, ReadMinimum};
 use duolog_log_core::record::batch::TimestampType;
 use duolog_log_core::record::{
     BatchParams, DecodedBatch, Decompressor, ProducerSequence, SharedBatches,
 };
 use duolog_log_core::replication::partition::Acks;
+use duolog_log_core::storage::checkpoint::CLEANER_FILE;
 use tempfile::TempDir;
 
 use super::*;
 use crate::config::args::ServeArgs;
-use crate::controller::topics::IfExists;
+use crate::controller::topics::{Door, IfExists, NewTopic};
 use crate::partitions::append::{Flush, Payload};
 use crate::testing::coordinator_of;
 use crate::testing::served::batch_of;

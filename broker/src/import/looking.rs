@@ -1,0 +1,143 @@
+//! Looking through the source: what it holds, and what of it cannot be taken over.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use duolog_log_core::ids::{TopicId, TopicPartition};
+use duolog_log_core::log::greatest_producer_id;
+use duolog_log_core::storage::checkpoint::{
+    CLEANER_FILE, LOG_START_FILE, MetaProperties, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE,
+    read_leader_epochs, read_offsets, read_topic_id,
+};
+use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock, EntryKind};
+
+use super::{CLEAN_SHUTDOWN_FILE, ImportError, copying};
+use crate::controller::names;
+use crate::partitions::deletion::parse_folder;
+
+/// Kafka's own mark of a running broker.
+const LOCK_FILE: &str = ".lock";
+
+/// Topics that nothing here would read.
+const LEFT_OUT: [&str; 4] =
+    ["__cluster_metadata", "__transaction_state", "__share_group_state", "__remote_log_metadata"];
+
+/// The checkpoints of a log directory.
+pub(super) const CHECKPOINTS: [&str; 4] =
+    [RECOVERY_POINT_FILE, LOG_START_FILE, REPLICATION_FILE, CLEANER_FILE];
+
+/// A topic of the source.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) id: TopicId,
+    /// Folders by partition.
+    pub(super) folders: BTreeMap<i32, PathBuf>,
+    pub(super) compacted: bool,
+}
+
+/// What the source holds.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) clean: bool,
+    pub(super) topics: BTreeMap<String, Found>,
+    pub(super) left_out: Vec<String>,
+    checkpoints: BTreeMap<&'static str, Offsets>,
+    pub(super) leader_epoch: i32,
+    pub(super) next_producer_id: i64,
+    _locks: (File, Box<dyn DiskLock>),
+}
+
+impl Source {
+    /// Looks through `dir` and keeps its broker from starting.
+    pub(super) fn look(disk: &dyn Disk, dir: &Path) -> Result<Self, ImportError> {
+        if !matches!(MetaProperties::read(disk, dir), Ok(Some(_))) {
+            return Err(ImportError::NotKafkas(dir.to_owned()));
+        }
+        let locks = lock(disk, dir)?;
+        let mut source = Self {
+            clean: dir.join(CLEAN_SHUTDOWN_FILE).exists(),
+            topics: BTreeMap::new(),
+            left_out: Vec::new(),
+            checkpoints: BTreeMap::new(),
+            leader_epoch: -1,
+            next_producer_id: 0,
+            _locks: locks,
+        };
+        for file in CHECKPOINTS {
+            source.checkpoints.insert(file, read_offsets(disk, dir, file)?);
+        }
+        for entry in disk.list(dir)?.into_iter().filter(|entry| entry.kind == EntryKind::Dir) {
+            source.look_into(disk, &dir.join(&entry.name), entry.name)?;
+        }
+        Ok(source)
+    }
+
+    fn look_into(
+        &mut self,
+        disk: &dyn Disk,
+        folder: &Path,
+        name: String,
+    ) -> Result<(), ImportError> {
+        let Some((topic, partition)) = parse_folder(&name).filter(|(topic, _)| is_taken(topic))
+        else {
+            self.left_out.push(name);
+            return Ok(());
+        };
+        let refused = |reason: String| ImportError::Folder { folder: folder.to_owned(), reason };
+        let id = read_topic_id(disk, folder)?;
+        let id = id.ok_or_else(|| refused("no topic id in partition.metadata".to_owned()))?;
+        let name = TopicPartition::new(topic, partition);
+        let was_compacted =
+            self.checkpoints.get(CLEANER_FILE).is_some_and(|offsets| offsets.contains_key(&name));
+        let found = self.topics.entry(topic.to_owned()).or_insert_with(|| Found {
+            id,
+            folders: BTreeMap::new(),
+            compacted: topic == names::OFFSETS_TOPIC,
+        });
+        if found.id != id {
+            let held = found.id;
+            return Err(refused(format!("topic id {id}, its other partitions have {held}")));
+        }
+        found.compacted |= was_compacted;
+        found.folders.insert(partition, folder.to_owned());
+        let epochs = read_leader_epochs(disk, folder)?.unwrap_or_default();
+        let epoch = epochs.latest().map_or(-1, |entry| entry.epoch.0);
+        self.leader_epoch = self.leader_epoch.max(epoch);
+        if let Some(id) = greatest_producer_id(disk, folder)? {
+            self.next_producer_id = self.next_producer_id.max(id.saturating_add(1));
+        }
+        Ok(())
+    }
+
+    /// The checkpoint entries of what is taken over, without what has its place below `root` already.
+    pub(super) fn offsets(&self, file: &str, root: &Path) -> Offsets {
+        let all = self.checkpoints.get(file).into_iter().flatten();
+        let taken = all.filter(|(name, _)| {
+            let found = self.topics.get(&*name.topic);
+            let folder = found.and_then(|found| found.folders.get(&name.partition));
+            folder.is_some_and(|folder| !copying::places(folder, root).0.exists())
+        });
+        taken.map(|(name, offset)| (name.clone(), *offset)).collect()
+    }
+}
+
+/// Whether a topic of this name is taken over.
+fn is_taken(topic: &str) -> bool {
+    !LEFT_OUT.contains(&topic) && names::check(topic).is_ok()
+}
+
+/// Holds what a broker holds while it runs: a lock of the file region, as Java takes it, and one of
+/// the file, as a node of ours does.
+fn lock(disk: &dyn Disk, dir: &Path) -> Result<(File, Box<dyn DiskLock>), ImportError> {
+    let path = dir.join(LOCK_FILE);
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = opened.map_err(|error| DiskError::new("open", &path, error))?;
+    let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::fcntl_lock(&file, operation).map_err(|_| ImportError::Running(dir.to_owned()))?;
+    let whole = disk.lock(&path).map_err(|error| match error.kind {
+        DiskErrorKind::Locked => ImportError::Running(dir.to_owned()),
+        _ => error.into(),
+    })?;
+    Ok((file, whole))
+}
