@@ -1,6 +1,7 @@
 //! Copying folders, and giving the copies their names.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use duolog_log_core::storage::disk::Disk;
@@ -21,7 +22,8 @@ pub(super) fn places(folder: &Path, root: &Path) -> (PathBuf, PathBuf) {
 }
 
 /// Copies the files of a partition, synced; returns how many bytes. Nothing is done for one that has
-/// its place already.
+/// its place already. What an earlier import left half copied goes first: the source may have dropped
+/// segments since.
 pub(super) fn copy_folder(folder: &Path, root: &Path) -> Result<u64, ImportError> {
     let (place, copy) = places(folder, root);
     if place.exists() {
@@ -31,7 +33,10 @@ pub(super) fn copy_folder(folder: &Path, root: &Path) -> Result<u64, ImportError
         let path = path.to_owned();
         move |source| ImportError::Copy { path, source }
     };
-    fs::create_dir_all(&copy).map_err(failed(&copy))?;
+    match fs::remove_dir_all(&copy) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&copy)(error)),
+        Ok(()) | Err(_) => fs::create_dir_all(&copy).map_err(failed(&copy))?,
+    }
     let mut bytes = 0;
     for entry in fs::read_dir(folder).map_err(failed(folder))? {
         let entry = entry.map_err(failed(folder))?;

@@ -145,6 +145,28 @@ fn who_imports_again_changes_nothing_and_whoever_has_the_name_keeps_it() {
     assert!(!other.join("orders-0").exists() && !other.join("orders-0.import").exists());
 }
 
+/// A node that has run in `dir` once.
+fn started_once(dir: &Path) {
+    alone(async { start(dir).await.stop().await });
+}
+
+#[test]
+fn what_an_earlier_import_left_half_copied_is_not_mixed_in() {
+    let (_dir, from, to) = folders();
+    let topic = alone(source(&from));
+    started_once(&to);
+    let copy = to.join("orders-0.import");
+    fs::create_dir(&copy).expect("made");
+    fs::write(copy.join("00000000000000000040.log"), "of a segment that is gone").expect("written");
+    imported(&to, &from).expect("imported");
+    assert!(!to.join("orders-0/00000000000000000040.log").exists());
+    alone(async {
+        let node = start(&to).await;
+        assert_eq!(append(&node, topic, 3).await, 3);
+        node.stop().await;
+    });
+}
+
 #[test]
 fn what_was_compacted_there_is_compacted_here() {
     let (_dir, from, to) = folders();
