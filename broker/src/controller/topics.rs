@@ -7,7 +7,7 @@ use duolog_log_core::ids::TopicId;
 use super::image::{Image, Topic};
 use super::names;
 use super::record::{MetadataRecord, TopicRecord};
-use super::{Controller, ControllerError};
+use super::{Controller, ControllerError, METADATA_TOPIC_ID};
 use crate::config::change::{self, Alteration};
 use crate::config::topic::{Overrides, check_override, check_together};
 use crate::limits::{PARTITION_NUMBERS_MAX, TOPIC_PARTITIONS_MAX};
@@ -197,38 +197,34 @@ impl Controller {
     /// Makes topics of another server topics of this one, all or none. One that is here already, by
     /// name and id, is left as it is.
     ///
-    /// Errors: `TopicExists` for a name that has another id here; those of [`check_new`].
+    /// Errors: those of [`check_import`].
     pub async fn import_topics(&self, imported: Imported) -> Result<(), ControllerError> {
-        self.change(move |image| Ok((decide_import(image, imported)?, ()))).await
+        self.change(move |image| {
+            let decided = decide_import(image, imported);
+            Ok((decided.map_err(|(_, error)| error)?, ()))
+        })
+        .await
     }
 }
 
-fn decide_import(
-    image: &Image,
-    imported: Imported,
-) -> Result<Vec<MetadataRecord>, ControllerError> {
+/// Which topic is refused, and why.
+type Refusal = (Arc<str>, ControllerError);
+
+/// What [`Controller::import_topics`] would refuse.
+///
+/// Errors: `TopicExists` for a name that has another id here; `NotAllowed` for an id that is reserved
+/// or that of a topic of another name; those of [`check_new`].
+pub fn check_import(image: &Image, imported: &Imported) -> Result<(), Refusal> {
+    decide_import(image, imported.clone()).map(drop)
+}
+
+fn decide_import(image: &Image, imported: Imported) -> Result<Vec<MetadataRecord>, Refusal> {
     let mut records = Vec::new();
     let mut staged = image.clone();
     for (id, topic) in imported.topics {
-        let held = staged.topic(&topic.name).map(|held| held.id);
-        if held == Some(id) {
-            continue;
-        }
-        check_new(&staged, &topic)?;
-        let count = usize::try_from(topic.partitions).unwrap_or_default();
-        let (numbers, given) = numbers(staged.next_partition_number(), count)?;
-        let record = TopicRecord {
-            id,
-            internal: names::is_internal(&topic.name),
-            numbers: numbers.collect(),
-            overrides: topic.overrides,
-        };
-        let record = MetadataRecord::Topic { name: topic.name, topic: Some(record) };
-        for record in [given, record] {
-            let applied = staged.apply(record.clone());
-            applied.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?;
-            records.push(record);
-        }
+        let name = topic.name.clone();
+        let decided = decide_imported(&mut staged, id, topic);
+        records.extend(decided.map_err(|error| (name, error))?);
     }
     if image.leader_epoch().is_none_or(|epoch| epoch < imported.leader_epoch) {
         records.push(MetadataRecord::LeaderEpoch(imported.leader_epoch));
@@ -237,6 +233,47 @@ fn decide_import(
         records.push(MetadataRecord::NextProducerId(imported.next_producer_id));
     }
     Ok(records)
+}
+
+/// What makes one more topic, which becomes part of `staged`.
+fn decide_imported(
+    staged: &mut Image,
+    id: TopicId,
+    topic: NewTopic,
+) -> Result<Vec<MetadataRecord>, ControllerError> {
+    check_imported_id(staged, id, &topic.name)?;
+    if staged.topic(&topic.name).is_some_and(|held| held.id == id) {
+        return Ok(Vec::new());
+    }
+    check_new(staged, &topic)?;
+    let count = usize::try_from(topic.partitions).unwrap_or_default();
+    let (numbers, given) = numbers(staged.next_partition_number(), count)?;
+    let record = TopicRecord {
+        id,
+        internal: names::is_internal(&topic.name),
+        numbers: numbers.collect(),
+        overrides: topic.overrides,
+    };
+    let records = vec![given, MetadataRecord::Topic { name: topic.name, topic: Some(record) }];
+    for record in &records {
+        let applied = staged.apply(record.clone());
+        applied.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?;
+    }
+    Ok(records)
+}
+
+/// A topic's data are found and deleted by its id: no two may share one.
+fn check_imported_id(image: &Image, id: TopicId, name: &str) -> Result<(), ControllerError> {
+    if id == TopicId::ZERO || id == METADATA_TOPIC_ID {
+        return Err(ControllerError::NotAllowed(format!("the topic id {id} is reserved")));
+    }
+    let held = image.topic_by_id(id).map(|topic| &topic.name);
+    match held.or_else(|| image.deleted().get(&id)).filter(|held| ***held != *name) {
+        Some(held) => Err(ControllerError::NotAllowed(format!(
+            "its id {id} is that of topic {held}: is one a copy of the other?"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Whether `topic` may have `total` partitions; with Kafka's words.
@@ -305,3 +342,6 @@ fn decide_creations(image: &Image, topics: &[NewTopic], if_exists: IfExists) -> 
         .collect();
     (records, outcomes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,13 @@ pub(super) struct Source {
     _locks: (File, Box<dyn DiskLock>),
 }
 
+impl Found {
+    /// How many partitions the topic has at least.
+    pub(super) fn partitions(&self) -> i32 {
+        self.folders.last_key_value().map_or(0, |(last, _)| last.saturating_add(1))
+    }
+}
+
 impl Source {
     /// Looks through `dir` and keeps its broker from starting.
     pub(super) fn look(disk: &dyn Disk, dir: &Path) -> Result<Self, ImportError> {

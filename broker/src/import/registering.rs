@@ -10,36 +10,26 @@ use super::copying::copy_folder;
 use super::looking::{CHECKPOINTS, Source};
 use super::{CLEAN_SHUTDOWN_FILE, ImportError, ImportedTopic, Report};
 use crate::config::topic::Overrides;
-use crate::controller::ControllerError;
-use crate::controller::topics::{Door, Imported, NewTopic};
+use crate::controller::topics::{Door, Imported, NewTopic, check_import};
 use crate::node::Node;
 
-/// Copies the folders and makes their topics topics of the node.
+/// Copies the folders and makes their topics topics of the node. What cannot be taken over is told
+/// before anything is written.
 pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, ImportError> {
     let root = node.config.data_dir();
+    let imported = imported(source);
+    check_import(&node.controller.image(), &imported).map_err(|(name, source)| {
+        let name = name.to_string();
+        ImportError::Topic { name, source }
+    })?;
     let mut report =
         Report { clean: source.clean, topics: Vec::new(), left_out: source.left_out.clone() };
-    let mut topics = Vec::new();
     for (name, found) in &source.topics {
-        let image = node.controller.image().clone();
-        if image.topic(name).is_some_and(|held| held.id != found.id) {
-            let (name, source) = (name.clone(), ControllerError::TopicExists(name.clone()));
-            return Err(ImportError::Topic { name, source });
-        }
-        let last = found.folders.last_key_value().map_or(0, |(partition, _)| *partition);
-        let partitions = last.saturating_add(1);
-        let overrides: Overrides = found
-            .compacted
-            .then(|| ("cleanup.policy".to_owned(), "compact".to_owned()))
-            .into_iter()
-            .collect();
-        let topic =
-            NewTopic { name: name.as_str().into(), partitions, overrides, door: Door::Node };
-        topics.push((found.id, topic));
         let mut bytes = 0;
         for folder in found.folders.values() {
             bytes += copy_folder(folder, root)?;
         }
+        let partitions = found.partitions();
         report.topics.push(ImportedTopic {
             topic: name.clone(),
             id: found.id.to_string(),
@@ -48,10 +38,26 @@ pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, Im
             bytes,
         });
     }
-    let (leader_epoch, next_producer_id) = (source.leader_epoch, source.next_producer_id);
-    let imported = Imported { topics, leader_epoch, next_producer_id };
     node.controller.import_topics(imported).await?;
     Ok(report)
+}
+
+/// The source in the controller's terms.
+fn imported(source: &Source) -> Imported {
+    let topics = source.topics.iter().map(|(name, found)| {
+        let overrides: Overrides = found
+            .compacted
+            .then(|| ("cleanup.policy".to_owned(), "compact".to_owned()))
+            .into_iter()
+            .collect();
+        let (name, partitions) = (name.as_str().into(), found.partitions());
+        (found.id, NewTopic { name, partitions, overrides, door: Door::Node })
+    });
+    Imported {
+        topics: topics.collect(),
+        leader_epoch: source.leader_epoch,
+        next_producer_id: source.next_producer_id,
+    }
 }
 
 /// Adds what the source's checkpoints say to the node's own. A source that was not stopped cleanly

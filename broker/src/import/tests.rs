@@ -196,6 +196,23 @@ fn what_is_no_stopped_brokers_is_refused() {
     assert!(refused.contains("no topic id in partition.metadata"), "{refused}");
 }
 
+/// A folder that was copied by hand has the id of the topic that it was copied from.
+#[test]
+fn two_topics_of_one_id_are_refused_before_anything_is_copied() {
+    let (_dir, from, to) = folders();
+    alone(source(&from));
+    copy(&from.join("orders-0"), &from.join("orders_copy-0"));
+    let refused = imported(&to, &from).expect_err("one id").to_string();
+    assert!(refused.contains("orders_copy") && refused.contains("topic orders:"), "{refused}");
+    assert!(!to.join("orders-0.import").exists() && !to.join("orders-0").exists());
+
+    fs::remove_dir_all(from.join("orders_copy-0")).expect("removed");
+    imported(&to, &from).expect("imported");
+    fs::rename(from.join("orders-0"), from.join("renamed-0")).expect("renamed");
+    let refused = imported(&to, &from).expect_err("known under another name").to_string();
+    assert!(refused.contains("topic renamed:"), "{refused}");
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
