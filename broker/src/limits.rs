@@ -42,6 +42,12 @@ pub const TOPIC_PARTITIONS_MAX: i32 = 100_000;
 /// Partitions that one CreateTopics may ask for in all, as in Kafka.
 pub const REQUEST_PARTITIONS_MAX: i64 = 10_000;
 
+/// Greatest producer id that an import takes over: beyond it as many again can be given out.
+pub const IMPORTED_PRODUCER_ID_MAX: i64 = 1 << 61;
+
+/// Greatest leader epoch that an import takes over: each start of the node takes a later one.
+pub const IMPORTED_LEADER_EPOCH_MAX: i32 = 1 << 30;
+
 /// Partition numbers of a cluster, given once each: 23 bits of a RocketMQ pseudo address.
 pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 

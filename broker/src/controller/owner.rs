@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use duolog_log_core::ids::ProducerId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::image::{Change, Image, Topic};
@@ -132,7 +133,9 @@ impl Owner {
     async fn next_producer_id(&mut self) -> Result<i64, ControllerError> {
         if self.producer_ids.first == self.producer_ids.end {
             let first = self.image.load().next_producer_id();
-            let end = first.checked_add(PRODUCER_IDS_BLOCK).ok_or_else(|| {
+            let end = first.checked_add(PRODUCER_IDS_BLOCK);
+            // Partitions refuse those of deliveries from clients.
+            let end = end.filter(|end| !ProducerId(*end).is_of_delivery()).ok_or_else(|| {
                 ControllerError::LimitReached("no producer ids are left".to_owned())
             })?;
             self.write(vec![MetadataRecord::NextProducerId(end)]).await?;

@@ -8,7 +8,7 @@ use duolog_log_core::ids::NodeId;
 use duolog_log_core::storage::disk::Disk;
 use duolog_log_core::testing::mem_disk::{Crash, Fault, MemDisk};
 
-use super::topics::{Door, IfExists, NewTopic};
+use super::topics::{Door, IfExists, Imported, NewTopic};
 use super::*;
 use crate::config::change::Change as ConfigChange;
 use crate::config::topic::Overrides;
@@ -58,6 +58,22 @@ async fn everything_is_there_after_a_restart() {
     assert!(image.topic("gone").is_none());
     assert_eq!(image.leader_epoch(), Some(1), "each start begins an epoch");
     assert_eq!(node.node.controller.next_producer_id().await, Ok(1000), "a block is given once");
+    node.stop().await;
+}
+
+/// Partitions take the ids of deliveries from no client.
+#[tokio::test(flavor = "multi_thread")]
+async fn producer_ids_end_before_those_of_deliveries() {
+    let node = TestNode::start(&[]).await;
+    let controller = &node.node.controller;
+    let next_producer_id = (1 << 62) - 1001;
+    let imported = Imported { topics: Vec::new(), leader_epoch: -1, next_producer_id };
+    controller.import_topics(imported).await.expect("noted");
+    for id in (next_producer_id..).take(1000) {
+        assert_eq!(controller.next_producer_id().await, Ok(id));
+    }
+    let refused = controller.next_producer_id().await;
+    assert!(matches!(refused, Err(ControllerError::LimitReached(_))), "{refused:?}");
     node.stop().await;
 }
 

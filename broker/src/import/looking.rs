@@ -14,6 +14,7 @@ use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock, E
 
 use super::{CLEAN_SHUTDOWN_FILE, ImportError, copying};
 use crate::controller::names;
+use crate::limits::{IMPORTED_LEADER_EPOCH_MAX, IMPORTED_PRODUCER_ID_MAX, TOPIC_PARTITIONS_MAX};
 use crate::partitions::deletion::parse_folder;
 
 /// Kafka's own mark of a running broker.
@@ -94,6 +95,13 @@ impl Source {
         let refused = |reason: String| ImportError::Folder { folder: folder.to_owned(), reason };
         let id = read_topic_id(disk, folder)?;
         let id = id.ok_or_else(|| refused("no topic id in partition.metadata".to_owned()))?;
+        if !(0..TOPIC_PARTITIONS_MAX).contains(&partition) {
+            return Err(refused(format!("a topic may have {TOPIC_PARTITIONS_MAX} partitions")));
+        }
+        let plain = format!("{topic}-{partition}");
+        if plain != name {
+            return Err(refused(format!("expected the name {plain}")));
+        }
         let name = TopicPartition::new(topic, partition);
         let was_compacted =
             self.checkpoints.get(CLEANER_FILE).is_some_and(|offsets| offsets.contains_key(&name));
@@ -110,8 +118,14 @@ impl Source {
         found.folders.insert(partition, folder.to_owned());
         let epochs = read_leader_epochs(disk, folder)?.unwrap_or_default();
         let epoch = epochs.latest().map_or(-1, |entry| entry.epoch.0);
+        if epoch > IMPORTED_LEADER_EPOCH_MAX {
+            return Err(refused(format!("no broker comes to lead in epoch {epoch}")));
+        }
         self.leader_epoch = self.leader_epoch.max(epoch);
         if let Some(id) = greatest_producer_id(disk, folder)? {
+            if id > IMPORTED_PRODUCER_ID_MAX {
+                return Err(refused(format!("no broker comes to give out the producer id {id}")));
+            }
             self.next_producer_id = self.next_producer_id.max(id.saturating_add(1));
         }
         Ok(())

@@ -49,8 +49,12 @@ async fn create(node: &Arc<Node>, name: &str, overrides: &[(&str, &str)]) -> Top
 
 /// Appends one record of producer 4711 to partition 0; its offset.
 async fn append(node: &Arc<Node>, topic: TopicId, sequence: i32) -> i64 {
+    append_of(node, topic, 4711, sequence).await
+}
+
+async fn append_of(node: &Arc<Node>, topic: TopicId, producer: i64, sequence: i32) -> i64 {
     let producer = ProducerSequence {
-        id: duolog_log_core::ids::ProducerId(4711),
+        id: duolog_log_core::ids::ProducerId(producer),
         epoch: duolog_log_core::ids::ProducerEpoch(0),
         base_sequence: sequence,
     };
@@ -211,6 +215,40 @@ fn two_topics_of_one_id_are_refused_before_anything_is_copied() {
     fs::rename(from.join("orders-0"), from.join("renamed-0")).expect("renamed");
     let refused = imported(&to, &from).expect_err("known under another name").to_string();
     assert!(refused.contains("topic renamed:"), "{refused}");
+}
+
+/// What a folder's name and its bytes say is not believed.
+#[test]
+fn numbers_that_no_broker_has_given_are_refused_before_anything_is_copied() {
+    let (_dir, from, to) = folders();
+    alone(source(&from));
+    let refused = |why: &str| {
+        let refused = imported(&to, &from).expect_err("refused").to_string();
+        assert!(refused.contains(why), "{refused}");
+        assert!(!to.exists());
+    };
+    for (name, why) in [
+        ("orders-2147483646", "a topic may have 100000 partitions"),
+        ("orders-100000", "a topic may have 100000 partitions"),
+        ("orders-05", "expected the name orders-5"),
+        ("orders-+5", "expected the name orders-5"),
+    ] {
+        copy(&from.join("orders-0"), &from.join(name));
+        refused(why);
+        fs::remove_dir_all(from.join(name)).expect("removed");
+    }
+    let epochs = from.join("orders-0/leader-epoch-checkpoint");
+    let sound = fs::read(&epochs).expect("a file");
+    fs::write(&epochs, "0\n1\n2147483647 0\n").expect("written");
+    refused("epoch 2147483647");
+    fs::write(&epochs, sound).expect("written");
+    alone(async {
+        let node = start(&from).await;
+        let topic = node.controller.image().topic("orders").expect("it").id;
+        append_of(&node, topic, (1 << 62) - 1, 0).await;
+        node.stop().await;
+    });
+    refused("the producer id 4611686018427387903");
 }
 
 fn copy(from: &Path, to: &Path) {
