@@ -10,7 +10,7 @@ use duolog_log_core::ids::{NodeId, TopicId};
 use duolog_log_core::log::Shutdown;
 use duolog_log_core::storage::checkpoint::{CleanShutdown, MetaProperties};
 use duolog_log_core::storage::disk::{
-    Disk, DiskError, DiskErrorKind, DiskLock, create_durable_dir_all,
+    DirEntry, Disk, DiskError, DiskErrorKind, DiskLock, EntryKind, create_durable_dir_all,
 };
 
 use crate::controller::names::METADATA_TOPIC;
@@ -20,6 +20,9 @@ const META: &str = "meta.properties";
 
 /// At the root of many file systems, and nobody's.
 const LOST_AND_FOUND: &str = "lost+found";
+
+/// Behind the name of a folder that an import copies: no topic's folder ends so.
+pub const IMPORT_SUFFIX: &str = ".import";
 
 /// Tells one log directory from another, wherever it is mounted (KIP-858).
 pub type DirectoryId = TopicId;
@@ -69,6 +72,18 @@ pub enum DataDirError {
         dir: PathBuf,
         /// Its cluster.
         cluster: String,
+    },
+    /// Copied folders that have not got their names.
+    #[error(
+        "an import into data directory {} was interrupted or is under way, {copy} lies there: \
+         run it again before this node is served",
+        dir.display()
+    )]
+    HalfImported {
+        /// The directory.
+        dir: PathBuf,
+        /// One of the copies.
+        copy: String,
     },
     /// The file does not say what it must.
     #[error("{}: {reason}", path.display())]
@@ -191,6 +206,21 @@ impl DataDir {
         let holds_metadata = has(&metadata_log);
         let path = path.to_owned();
         Ok(Self { disk, path, cluster_id, directory_id, holds_metadata, shutdown, _lock: lock })
+    }
+
+    /// Errors: an import into the directory at `path` has not come to its end. A topic of it may be
+    /// known by then, and would be served as if it were empty.
+    pub fn check_imported(disk: &dyn Disk, path: &Path) -> Result<(), DataDirError> {
+        // Whatever else is wrong with it is told when it is opened.
+        let entries = disk.list(path).unwrap_or_default();
+        let is_copy =
+            |entry: &DirEntry| entry.kind == EntryKind::Dir && entry.name.ends_with(IMPORT_SUFFIX);
+        match entries.into_iter().find(is_copy) {
+            Some(DirEntry { name: copy, .. }) => {
+                Err(DataDirError::HalfImported { dir: path.to_owned(), copy })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The cluster that the directory at `path` says it belongs to, if it says so.

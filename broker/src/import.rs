@@ -9,6 +9,7 @@
 //! 2. Folders are copied under names that no topic has.
 //! 3. The topics are written to the metadata log, the offset checkpoints are joined, and the folders get
 //!    their names. Whoever is stopped before this is over imports again: what is there already stays.
+//!    Until then no node is served there.
 
 mod copying;
 mod looking;
@@ -113,7 +114,7 @@ pub async fn run(config: Config, dir: &Path) -> Result<Report, ImportError> {
     let source = Source::look(&*disk, dir)?;
     let config = Arc::new(config);
     let events = Events::silent(NodeId(config.node_id));
-    let node = Node::start(config.clone(), disk.clone(), events).await?;
+    let node = Node::open(config.clone(), disk.clone(), events).await?;
     let taken = take(&node, &source).await;
     node.stop().await;
     let report = taken?;

@@ -19,7 +19,7 @@ use crate::coordinators::inflight::Inflight;
 use crate::coordinators::timers::Timers;
 use crate::coordinators::transactions::Transactions;
 use crate::coordinators::{Coordinators, Parts};
-use crate::data_dir::DataDirError;
+use crate::data_dir::{DataDir, DataDirError};
 use crate::heavy::BatchReading;
 use crate::instruments::Instruments;
 use crate::kafka::codec::Str;
@@ -108,8 +108,27 @@ pub struct Node {
 }
 
 impl Node {
-    /// Takes the log directories on `disk`, replays the metadata, and starts the background work.
+    /// Opens the node ([`Self::open`]) and starts its coordinators.
+    ///
+    /// Errors: also, before anything is touched, an import that has not come to its end.
     pub async fn start(
+        config: Arc<Config>,
+        disk: Arc<dyn Disk>,
+        events: Events,
+    ) -> Result<Arc<Self>, StartError> {
+        config.log_dirs.iter().try_for_each(|dir| DataDir::check_imported(&*disk, dir))?;
+        let node = Self::open(config, disk, events).await?;
+        node.coordinators.start();
+        node.transactions.start();
+        node.timers.start();
+        node.halves.start();
+        Ok(node)
+    }
+
+    /// Takes the log directories on `disk`, replays the metadata, and starts the background work of
+    /// partitions. No coordinator reads its log: it would have positions on topics forgotten that an
+    /// import has yet to make.
+    pub async fn open(
         config: Arc<Config>,
         disk: Arc<dyn Disk>,
         events: Events,
@@ -171,10 +190,6 @@ impl Node {
             tracing::warn!(%error, "finished deletions stay noted until the next start");
         }
         housekeeping::start(&node);
-        node.coordinators.start();
-        node.transactions.start();
-        node.timers.start();
-        node.halves.start();
         Ok(node)
     }
 

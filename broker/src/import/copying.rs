@@ -9,16 +9,30 @@ use duolog_log_core::storage::names::DELETED_SUFFIX;
 
 use super::ImportError;
 use super::looking::Source;
-
-/// Behind the name of a folder that is being copied: no topic's folder ends so.
-const COPY_SUFFIX: &str = ".import";
+use crate::data_dir::IMPORT_SUFFIX;
 
 /// Where the copy of `folder` has its place, and where it is until it is complete.
 pub(super) fn places(folder: &Path, root: &Path) -> (PathBuf, PathBuf) {
     let name = folder.file_name().unwrap_or_default().to_owned();
     let mut copy = name.clone();
-    copy.push(COPY_SUFFIX);
+    copy.push(IMPORT_SUFFIX);
     (root.join(name), root.join(copy))
+}
+
+/// Errors: a partition has its place and a copy beside it: after an import that was interrupted,
+/// somebody wrote to what there was of its topic.
+pub(super) fn check_copies(source: &Source, root: &Path) -> Result<(), ImportError> {
+    for folder in source.topics.values().flat_map(|found| found.folders.values()) {
+        let (place, copy) = places(folder, root);
+        if place.exists() && copy.exists() {
+            let reason = format!(
+                "left by an import that was interrupted, and {} was made since: move one of them away",
+                place.display()
+            );
+            return Err(ImportError::Folder { folder: copy, reason });
+        }
+    }
+    Ok(())
 }
 
 /// Copies the files of a partition, synced; returns how many bytes. Nothing is done for one that has

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use duolog_log_core::storage::checkpoint::{read_offsets, write_offsets};
 use duolog_log_core::storage::disk::Disk;
 
-use super::copying::copy_folder;
+use super::copying::{check_copies, copy_folder};
 use super::looking::{CHECKPOINTS, Source};
 use super::{CLEAN_SHUTDOWN_FILE, ImportError, ImportedTopic, Report};
 use crate::config::topic::Overrides;
@@ -17,6 +17,7 @@ use crate::node::Node;
 /// before anything is written.
 pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, ImportError> {
     let root = node.config.data_dir();
+    check_copies(source, root)?;
     let imported = imported(source);
     check_import(&node.controller.image(), &imported).map_err(|(name, source)| {
         let name = name.to_string();

@@ -34,10 +34,13 @@ fn imported(to: &Path, from: &Path) -> Result<Report, ImportError> {
     alone(run(config(to), from))
 }
 
-async fn start(dir: &Path) -> Arc<Node> {
+async fn try_start(dir: &Path) -> Result<Arc<Node>, StartError> {
     let disk = Arc::new(FileDisk::new(64, 16));
-    let events = Events::silent(NodeId(1));
-    Node::start(Arc::new(config(dir)), disk, events).await.expect("a node")
+    Node::start(Arc::new(config(dir)), disk, Events::silent(NodeId(1))).await
+}
+
+async fn start(dir: &Path) -> Arc<Node> {
+    try_start(dir).await.expect("a node")
 }
 
 async fn create(node: &Arc<Node>, name: &str, overrides: &[(&str, &str)]) -> TopicId {
@@ -169,6 +172,40 @@ fn what_an_earlier_import_left_half_copied_is_not_mixed_in() {
         assert_eq!(append(&node, topic, 3).await, 3);
         node.stop().await;
     });
+}
+
+#[test]
+fn an_interrupted_import_is_run_again_before_the_node_is_served() {
+    let (_dir, from, to) = folders();
+    let topic = alone(source(&from));
+    imported(&to, &from).expect("imported");
+    // As if it had been stopped when the topics were known.
+    let (place, copy) = (to.join("orders-0"), to.join("orders-0.import"));
+    fs::rename(&place, &copy).expect("renamed");
+    let refused = alone(try_start(&to)).expect_err("half imported").to_string();
+    assert!(refused.contains("orders-0.import lies there: run it again"), "{refused}");
+    assert!(to.join(CLEAN_SHUTDOWN_FILE).exists(), "nothing was touched");
+    imported(&to, &from).expect("completed");
+    assert!(place.exists() && !copy.exists());
+    alone(async {
+        let node = start(&to).await;
+        assert_eq!(append(&node, topic, 3).await, 3);
+        node.stop().await;
+    });
+}
+
+/// An earlier build served a node whose import was interrupted.
+#[test]
+fn a_copy_beside_what_was_written_since_is_told() {
+    let (_dir, from, to) = folders();
+    alone(source(&from));
+    imported(&to, &from).expect("imported");
+    copy(&to.join("orders-0"), &to.join("orders-0.import"));
+    let refused = imported(&to, &from).expect_err("both are there").to_string();
+    assert!(refused.contains("orders-0.import: left by an import"), "{refused}");
+    assert!(to.join("orders-0").exists() && to.join("orders-0.import").exists());
+    fs::remove_dir_all(to.join("orders-0.import")).expect("removed");
+    imported(&to, &from).expect("nothing to do");
 }
 
 #[test]
