@@ -25,7 +25,7 @@ use duolog_log_core::storage::disk::{Disk, DiskError};
 use duolog_log_core::storage::file_disk::FileDisk;
 use serde::Serialize;
 
-use self::copying::name_folders;
+use self::copying::Target;
 use self::looking::Source;
 use self::registering::{join_checkpoints, take};
 use crate::config::Config;
@@ -92,7 +92,9 @@ pub struct ImportedTopic {
     pub partitions: i32,
     /// Those whose folder was not there: empty here.
     pub missing: Vec<i32>,
-    /// Bytes of its folders.
+    /// Those that were here already: left as they are.
+    pub kept: Vec<i32>,
+    /// Bytes that were copied.
     pub bytes: u64,
 }
 
@@ -118,8 +120,9 @@ pub async fn run(config: Config, dir: &Path) -> Result<Report, ImportError> {
     let taken = take(&node, &source).await;
     node.stop().await;
     let report = taken?;
-    join_checkpoints(&*disk, config.data_dir(), &source)?;
-    name_folders(&*disk, config.data_dir(), &source)?;
+    let target = Target::of(&config);
+    join_checkpoints(&*disk, target, &source)?;
+    target.name_folders(&*disk, &source)?;
     Ok(report)
 }
 
@@ -140,6 +143,10 @@ pub fn print(report: &Report, json: bool) -> io::Result<()> {
             "{}: no folder for partitions {:?}: they are empty",
             topic.topic, topic.missing
         )?;
+    }
+    for topic in report.topics.iter().filter(|topic| !topic.kept.is_empty()) {
+        let ImportedTopic { topic, kept, .. } = topic;
+        writeln!(out, "{topic}: partitions {kept:?} were here already: they stay as they are")?;
     }
     for folder in &report.left_out {
         writeln!(out, "left out: {folder}")?;

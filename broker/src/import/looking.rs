@@ -12,7 +12,8 @@ use duolog_log_core::storage::checkpoint::{
 };
 use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock, EntryKind};
 
-use super::{CLEAN_SHUTDOWN_FILE, ImportError, copying};
+use super::copying::Target;
+use super::{CLEAN_SHUTDOWN_FILE, ImportError};
 use crate::controller::names;
 use crate::limits::{IMPORTED_LEADER_EPOCH_MAX, IMPORTED_PRODUCER_ID_MAX, TOPIC_PARTITIONS_MAX};
 use crate::partitions::deletion::parse_folder;
@@ -131,13 +132,22 @@ impl Source {
         Ok(())
     }
 
-    /// The checkpoint entries of what is taken over, without what has its place below `root` already.
-    pub(super) fn offsets(&self, file: &str, root: &Path) -> Offsets {
+    /// The folders that are taken over, with their names.
+    pub(super) fn folders(&self) -> impl Iterator<Item = (String, &Path)> {
+        self.topics.iter().flat_map(|(topic, found)| {
+            let folders = found.folders.iter();
+            folders
+                .map(move |(partition, folder)| (format!("{topic}-{partition}"), folder.as_path()))
+        })
+    }
+
+    /// The checkpoint entries of what is taken over, without what has its place already.
+    pub(super) fn offsets(&self, file: &str, target: Target<'_>) -> Offsets {
         let all = self.checkpoints.get(file).into_iter().flatten();
         let taken = all.filter(|(name, _)| {
             let found = self.topics.get(&*name.topic);
-            let folder = found.and_then(|found| found.folders.get(&name.partition));
-            folder.is_some_and(|folder| !copying::places(folder, root).0.exists())
+            found.is_some_and(|found| found.folders.contains_key(&name.partition))
+                && target.held(&format!("{}-{}", name.topic, name.partition)).is_none()
         });
         taken.map(|(name, offset)| (name.clone(), *offset)).collect()
     }

@@ -1,12 +1,11 @@
 //! Making the source's topics topics of the node.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use duolog_log_core::storage::checkpoint::{read_offsets, write_offsets};
 use duolog_log_core::storage::disk::Disk;
 
-use super::copying::{check_copies, copy_folder};
+use super::copying::Target;
 use super::looking::{CHECKPOINTS, Source};
 use super::{CLEAN_SHUTDOWN_FILE, ImportError, ImportedTopic, Report};
 use crate::config::topic::Overrides;
@@ -16,8 +15,8 @@ use crate::node::Node;
 /// Copies the folders and makes their topics topics of the node. What cannot be taken over is told
 /// before anything is written.
 pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, ImportError> {
-    let root = node.config.data_dir();
-    check_copies(source, root)?;
+    let target = Target::of(&node.config);
+    target.check(source)?;
     let imported = imported(source);
     check_import(&node.controller.image(), &imported).map_err(|(name, source)| {
         let name = name.to_string();
@@ -26,18 +25,22 @@ pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, Im
     let mut report =
         Report { clean: source.clean, topics: Vec::new(), left_out: source.left_out.clone() };
     for (name, found) in &source.topics {
-        let mut bytes = 0;
-        for folder in found.folders.values() {
-            bytes += copy_folder(folder, root)?;
-        }
         let partitions = found.partitions();
-        report.topics.push(ImportedTopic {
+        let mut topic = ImportedTopic {
             topic: name.clone(),
             id: found.id.to_string(),
             partitions,
             missing: (0..partitions).filter(|p| !found.folders.contains_key(p)).collect(),
-            bytes,
-        });
+            kept: Vec::new(),
+            bytes: 0,
+        };
+        for (partition, folder) in &found.folders {
+            match target.take(&format!("{name}-{partition}"), folder)? {
+                Some(bytes) => topic.bytes += bytes,
+                None => topic.kept.push(*partition),
+            }
+        }
+        report.topics.push(topic);
     }
     node.controller.import_topics(imported).await?;
     Ok(report)
@@ -65,9 +68,10 @@ fn imported(source: &Source) -> Imported {
 /// takes the mark of a clean stop away.
 pub(super) fn join_checkpoints(
     disk: &dyn Disk,
-    root: &Path,
+    target: Target<'_>,
     source: &Source,
 ) -> Result<(), ImportError> {
+    let root = target.root();
     if !source.clean {
         match disk.remove(&root.join(CLEAN_SHUTDOWN_FILE)) {
             Err(error) if !error.is_not_found() => return Err(error.into()),
@@ -76,7 +80,7 @@ pub(super) fn join_checkpoints(
     }
     for file in CHECKPOINTS {
         let mut offsets = read_offsets(disk, root, file)?;
-        offsets.extend(source.offsets(file, root));
+        offsets.extend(source.offsets(file, target));
         if !offsets.is_empty() {
             write_offsets(disk, root, file, &offsets)?;
         }

@@ -34,6 +34,14 @@ fn imported(to: &Path, from: &Path) -> Result<Report, ImportError> {
     alone(run(config(to), from))
 }
 
+/// A node of several log directories.
+fn config_of(dirs: &[&Path]) -> Config {
+    let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    let assignments = vec![format!("log.dirs={}", dirs.join(","))];
+    let args = ServeArgs { assignments, ..ServeArgs::default() };
+    Config::load(&args, std::iter::empty()).expect("settings")
+}
+
 async fn try_start(dir: &Path) -> Result<Arc<Node>, StartError> {
     let disk = Arc::new(FileDisk::new(64, 16));
     Node::start(Arc::new(config(dir)), disk, Events::silent(NodeId(1))).await
@@ -134,7 +142,8 @@ fn who_imports_again_changes_nothing_and_whoever_has_the_name_keeps_it() {
         assert_eq!(append(&node, topic, 3).await, 3);
         node.stop().await;
     });
-    imported(&to, &from).expect("nothing to do");
+    let again = imported(&to, &from).expect("nothing to do");
+    assert_eq!((again.topics[0].bytes, &*again.topics[0].kept), (0, [0].as_slice()), "it is told");
     alone(async {
         let node = start(&to).await;
         assert_eq!(append(&node, topic, 4).await, 4);
@@ -206,6 +215,28 @@ fn a_copy_beside_what_was_written_since_is_told() {
     assert!(to.join("orders-0").exists() && to.join("orders-0.import").exists());
     fs::remove_dir_all(to.join("orders-0.import")).expect("removed");
     imported(&to, &from).expect("nothing to do");
+}
+
+/// A second copy would be one partition in two places, with which no node starts.
+#[test]
+fn what_was_moved_to_another_log_directory_is_not_copied_again() {
+    let (_dir, from, to) = folders();
+    let other = to.with_file_name("other");
+    alone(source(&from));
+    let two = || config_of(&[&to, &other]);
+    alone(run(two(), &from)).expect("imported");
+    fs::rename(to.join("orders-0"), other.join("orders-0")).expect("moved");
+    let again = alone(run(two(), &from)).expect("nothing to do");
+    assert_eq!(again.topics[0].kept, [0]);
+    assert!(!to.join("orders-0").exists());
+    alone(async {
+        let node = Node::start(
+            Arc::new(two()),
+            Arc::new(FileDisk::new(64, 16)),
+            Events::silent(NodeId(1)),
+        );
+        node.await.expect("a node").stop().await;
+    });
 }
 
 #[test]
