@@ -1,8 +1,11 @@
-//! `duolog import DIR`: takes over the topics of a stopped Kafka broker.
+//! `duolog import DIR...`: takes over the topics of a stopped Kafka broker.
 //!
 //! Folders are copied, byte for byte; the source stays as it is. Topics keep their ids, which their
 //! `partition.metadata` names; their settings are in `__cluster_metadata`, which is not read, so they
 //! get the node's defaults, but for `cleanup.policy=compact` where the source has compacted them.
+//!
+//! A broker with several log directories has its topics in all of them: they are given together. One
+//! that is imported later lets topics grow, as long as no group is looked for by their partitions.
 //!
 //! 1. The source is locked and looked through: what cannot be taken over is told before anything is
 //!    written.
@@ -16,7 +19,7 @@ mod looking;
 mod registering;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use duolog_log_core::event::Events;
@@ -90,7 +93,7 @@ pub struct ImportedTopic {
     pub id: String,
     /// How many partitions it has.
     pub partitions: i32,
-    /// Those whose folder was not there: empty here.
+    /// Those that have a folder neither there nor here: empty.
     pub missing: Vec<i32>,
     /// Those that were here already: left as they are.
     pub kept: Vec<i32>,
@@ -109,11 +112,12 @@ pub struct Report {
     pub left_out: Vec<String>,
 }
 
-/// Takes over the topics in `dir`, into the data directory of `config`.
-pub async fn run(config: Config, dir: &Path) -> Result<Report, ImportError> {
+/// Takes over the topics in `dirs`, the log directories of one broker, into the data directory of
+/// `config`.
+pub async fn run(config: Config, dirs: &[PathBuf]) -> Result<Report, ImportError> {
     let disk: Arc<dyn Disk> =
         Arc::new(FileDisk::new(Descriptors::of_this_process().logs, MAPPED_FILES_MAX));
-    let source = Source::look(&*disk, dir)?;
+    let source = Source::look(&*disk, dirs)?;
     let config = Arc::new(config);
     let events = Events::silent(NodeId(config.node_id));
     let node = Node::open(config.clone(), disk.clone(), events).await?;
@@ -140,7 +144,8 @@ pub fn print(report: &Report, json: bool) -> io::Result<()> {
     for topic in report.topics.iter().filter(|topic| !topic.missing.is_empty()) {
         writeln!(
             out,
-            "{}: no folder for partitions {:?}: they are empty",
+            "{}: no folder for partitions {:?}: they are empty; if they lie in another log directory \
+             of that broker, import it before this node is served",
             topic.topic, topic.missing
         )?;
     }

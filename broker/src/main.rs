@@ -86,7 +86,7 @@ fn configured(args: &ServeArgs) -> anyhow::Result<Config> {
 fn take_over(args: &ImportArgs) -> anyhow::Result<()> {
     let config = configured(&args.serve)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let imported = runtime.block_on(import::run(config, &args.dir))?;
+    let imported = runtime.block_on(import::run(config, &args.dirs))?;
     printed(import::print(&imported, args.json))
 }
 

@@ -21,7 +21,7 @@ pub struct Cli {
 pub enum Command {
     /// Run a node until SIGINT or SIGTERM (the default).
     Serve(ServeArgs),
-    /// Take over the topics of a stopped Kafka broker from its log directory.
+    /// Take over the topics of a stopped Kafka broker from its log directories.
     Import(ImportArgs),
     /// Explain how the two protocols meet.
     Explain(ExplainArgs),
@@ -52,8 +52,9 @@ pub struct ServeArgs {
 /// Options of `duolog import`.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// The log directory (log.dirs) of the stopped broker; it stays as it is.
-    pub dir: PathBuf,
+    /// The log directories of the stopped broker, all that its log.dirs names; they stay as they are.
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
     /// Where to, and the settings of the node.
     #[command(flatten)]
     pub serve: ServeArgs,

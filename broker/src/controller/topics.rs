@@ -195,7 +195,7 @@ pub struct Imported {
 
 impl Controller {
     /// Makes topics of another server topics of this one, all or none. One that is here already, by
-    /// name and id, is left as it is.
+    /// name and id, is left as it is, but for the partitions that it has more there.
     ///
     /// Errors: those of [`check_import`].
     pub async fn import_topics(&self, imported: Imported) -> Result<(), ControllerError> {
@@ -213,7 +213,8 @@ type Refusal = (Arc<str>, ControllerError);
 /// What [`Controller::import_topics`] would refuse.
 ///
 /// Errors: `TopicExists` for a name that has another id here; `NotAllowed` for an id that is reserved
-/// or that of a topic of another name; those of [`check_new`].
+/// or that of a topic of another name, and for partitions that would come to a topic by which groups
+/// are found; those of [`check_new`].
 pub fn check_import(image: &Image, imported: &Imported) -> Result<(), Refusal> {
     decide_import(image, imported.clone()).map(drop)
 }
@@ -235,25 +236,42 @@ fn decide_import(image: &Image, imported: Imported) -> Result<Vec<MetadataRecord
     Ok(records)
 }
 
-/// What makes one more topic, which becomes part of `staged`.
+/// What makes one more topic, or gives it its partitions, which becomes part of `staged`.
 fn decide_imported(
     staged: &mut Image,
     id: TopicId,
     topic: NewTopic,
 ) -> Result<Vec<MetadataRecord>, ControllerError> {
     check_imported_id(staged, id, &topic.name)?;
-    if staged.topic(&topic.name).is_some_and(|held| held.id == id) {
+    let held = staged.topic(&topic.name).filter(|held| held.id == id).cloned();
+    let known = match &held {
+        Some(held) => held.partition_count(),
+        None => check_new(staged, &topic).map(|()| 0)?,
+    };
+    if topic.partitions <= known {
         return Ok(Vec::new());
     }
-    check_new(staged, &topic)?;
-    let count = usize::try_from(topic.partitions).unwrap_or_default();
-    let (numbers, given) = numbers(staged.next_partition_number(), count)?;
-    let record = TopicRecord {
-        id,
-        internal: names::is_internal(&topic.name),
-        numbers: numbers.collect(),
-        overrides: topic.overrides,
+    check_count(topic.partitions)?;
+    if held.is_some() && names::is_coordinators(&topic.name) {
+        let more = topic.partitions;
+        return Err(ControllerError::NotAllowed(format!(
+            "it has {known} partitions here and {more} there, and what is kept in them is found by \
+             that number: import all log directories of the broker at once, into a data directory \
+             without this topic"
+        )));
+    }
+    let more = usize::try_from(topic.partitions.saturating_sub(known)).unwrap_or_default();
+    let (numbers, given) = numbers(staged.next_partition_number(), more)?;
+    let mut record = match held {
+        Some(held) => stored(&held),
+        None => TopicRecord {
+            id,
+            internal: names::is_internal(&topic.name),
+            numbers: Vec::new(),
+            overrides: topic.overrides,
+        },
     };
+    record.numbers.extend(numbers);
     let records = vec![given, MetadataRecord::Topic { name: topic.name, topic: Some(record) }];
     for record in &records {
         let applied = staged.apply(record.clone());

@@ -41,13 +41,17 @@ pub(super) struct Found {
 /// What the source holds.
 #[derive(Debug)]
 pub(super) struct Source {
+    /// Whether all of it was stopped cleanly.
     pub(super) clean: bool,
     pub(super) topics: BTreeMap<String, Found>,
     pub(super) left_out: Vec<String>,
+    /// Of what is taken over.
     checkpoints: BTreeMap<&'static str, Offsets>,
     pub(super) leader_epoch: i32,
     pub(super) next_producer_id: i64,
-    _locks: (File, Box<dyn DiskLock>),
+    /// The directories, and what keeps their broker from starting.
+    dirs: Vec<(PathBuf, File, Box<dyn DiskLock>)>,
+    cluster: Option<String>,
 }
 
 impl Found {
@@ -58,28 +62,52 @@ impl Found {
 }
 
 impl Source {
-    /// Looks through `dir` and keeps its broker from starting.
-    pub(super) fn look(disk: &dyn Disk, dir: &Path) -> Result<Self, ImportError> {
-        if !matches!(MetaProperties::read(disk, dir), Ok(Some(_))) {
-            return Err(ImportError::NotKafkas(dir.to_owned()));
-        }
-        let locks = lock(disk, dir)?;
+    /// Looks through `dirs`, the log directories of one broker, and keeps it from starting.
+    pub(super) fn look(disk: &dyn Disk, dirs: &[PathBuf]) -> Result<Self, ImportError> {
         let mut source = Self {
-            clean: dir.join(CLEAN_SHUTDOWN_FILE).exists(),
+            clean: true,
             topics: BTreeMap::new(),
             left_out: Vec::new(),
             checkpoints: BTreeMap::new(),
             leader_epoch: -1,
             next_producer_id: 0,
-            _locks: locks,
+            dirs: Vec::new(),
+            cluster: None,
         };
-        for file in CHECKPOINTS {
-            source.checkpoints.insert(file, read_offsets(disk, dir, file)?);
-        }
-        for entry in disk.list(dir)?.into_iter().filter(|entry| entry.kind == EntryKind::Dir) {
-            source.look_into(disk, &dir.join(&entry.name), entry.name)?;
-        }
+        dirs.iter().try_for_each(|dir| source.look_at(disk, dir))?;
         Ok(source)
+    }
+
+    fn look_at(&mut self, disk: &dyn Disk, dir: &Path) -> Result<(), ImportError> {
+        let Ok(Some(meta)) = MetaProperties::read(disk, dir) else {
+            return Err(ImportError::NotKafkas(dir.to_owned()));
+        };
+        let real = dir.canonicalize().map_err(|error| DiskError::new("open", dir, error))?;
+        if self.dirs.iter().any(|(held, ..)| *held == real) {
+            return Ok(());
+        }
+        let cluster = self.cluster.get_or_insert_with(|| meta.cluster_id.clone());
+        if *cluster != meta.cluster_id {
+            let reason = format!("of cluster {}, those before it of {cluster}", meta.cluster_id);
+            return Err(ImportError::Folder { folder: dir.to_owned(), reason });
+        }
+        let (file, whole) = lock(disk, dir)?;
+        self.dirs.push((real, file, whole));
+        self.clean &= dir.join(CLEAN_SHUTDOWN_FILE).exists();
+        let compacted = read_offsets(disk, dir, CLEANER_FILE)?;
+        for entry in disk.list(dir)?.into_iter().filter(|entry| entry.kind == EntryKind::Dir) {
+            self.look_into(disk, &dir.join(&entry.name), entry.name, &compacted)?;
+        }
+        for file in CHECKPOINTS {
+            let mut offsets = read_offsets(disk, dir, file)?;
+            offsets.retain(|name, _| {
+                let found = self.topics.get(&*name.topic);
+                let folder = found.and_then(|found| found.folders.get(&name.partition));
+                folder.is_some_and(|folder| folder.parent() == Some(dir))
+            });
+            self.checkpoints.entry(file).or_default().extend(offsets);
+        }
+        Ok(())
     }
 
     fn look_into(
@@ -87,6 +115,7 @@ impl Source {
         disk: &dyn Disk,
         folder: &Path,
         name: String,
+        compacted: &Offsets,
     ) -> Result<(), ImportError> {
         let Some((topic, partition)) = parse_folder(&name).filter(|(topic, _)| is_taken(topic))
         else {
@@ -104,8 +133,6 @@ impl Source {
             return Err(refused(format!("expected the name {plain}")));
         }
         let name = TopicPartition::new(topic, partition);
-        let was_compacted =
-            self.checkpoints.get(CLEANER_FILE).is_some_and(|offsets| offsets.contains_key(&name));
         let found = self.topics.entry(topic.to_owned()).or_insert_with(|| Found {
             id,
             folders: BTreeMap::new(),
@@ -115,8 +142,10 @@ impl Source {
             let held = found.id;
             return Err(refused(format!("topic id {id}, its other partitions have {held}")));
         }
-        found.compacted |= was_compacted;
-        found.folders.insert(partition, folder.to_owned());
+        found.compacted |= compacted.contains_key(&name);
+        if let Some(other) = found.folders.insert(partition, folder.to_owned()) {
+            return Err(refused(format!("{} is the same partition", other.display())));
+        }
         let epochs = read_leader_epochs(disk, folder)?.unwrap_or_default();
         let epoch = epochs.latest().map_or(-1, |entry| entry.epoch.0);
         if epoch > IMPORTED_LEADER_EPOCH_MAX {
@@ -145,9 +174,7 @@ impl Source {
     pub(super) fn offsets(&self, file: &str, target: Target<'_>) -> Offsets {
         let all = self.checkpoints.get(file).into_iter().flatten();
         let taken = all.filter(|(name, _)| {
-            let found = self.topics.get(&*name.topic);
-            found.is_some_and(|found| found.folders.contains_key(&name.partition))
-                && target.held(&format!("{}-{}", name.topic, name.partition)).is_none()
+            target.held(&format!("{}-{}", name.topic, name.partition)).is_none()
         });
         taken.map(|(name, offset)| (name.clone(), *offset)).collect()
     }

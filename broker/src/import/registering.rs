@@ -25,12 +25,17 @@ pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, Im
     let mut report =
         Report { clean: source.clean, topics: Vec::new(), left_out: source.left_out.clone() };
     for (name, found) in &source.topics {
-        let partitions = found.partitions();
+        let held = node.controller.image().topic(name).map_or(0, |held| held.partition_count());
+        let partitions = found.partitions().max(held);
+        let is_missing = |partition: &i32| {
+            !found.folders.contains_key(partition)
+                && target.held(&format!("{name}-{partition}")).is_none()
+        };
         let mut topic = ImportedTopic {
             topic: name.clone(),
             id: found.id.to_string(),
             partitions,
-            missing: (0..partitions).filter(|p| !found.folders.contains_key(p)).collect(),
+            missing: (0..partitions).filter(is_missing).collect(),
             kept: Vec::new(),
             bytes: 0,
         };

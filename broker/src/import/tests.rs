@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use duolog_coordinator::group::event::OffsetFetch;
 use duolog_log_core::ids::TopicId;
@@ -31,7 +32,12 @@ fn alone<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn imported(to: &Path, from: &Path) -> Result<Report, ImportError> {
-    alone(run(config(to), from))
+    imported_all(to, &[from])
+}
+
+fn imported_all(to: &Path, from: &[&Path]) -> Result<Report, ImportError> {
+    let from: Vec<_> = from.iter().map(|dir| dir.to_path_buf()).collect();
+    alone(run(config(to), &from))
 }
 
 /// A node of several log directories.
@@ -224,9 +230,9 @@ fn what_was_moved_to_another_log_directory_is_not_copied_again() {
     let other = to.with_file_name("other");
     alone(source(&from));
     let two = || config_of(&[&to, &other]);
-    alone(run(two(), &from)).expect("imported");
+    alone(run(two(), std::slice::from_ref(&from))).expect("imported");
     fs::rename(to.join("orders-0"), other.join("orders-0")).expect("moved");
-    let again = alone(run(two(), &from)).expect("nothing to do");
+    let again = alone(run(two(), std::slice::from_ref(&from))).expect("nothing to do");
     assert_eq!(again.topics[0].kept, [0]);
     assert!(!to.join("orders-0").exists());
     alone(async {
@@ -329,6 +335,81 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), place).expect("copied");
         }
     }
+}
+
+/// Another log directory of the broker in `from`, with partition 3 of the topic.
+fn second_dir(from: &Path) -> PathBuf {
+    let second = from.with_file_name("second");
+    copy(from, &second);
+    fs::rename(second.join("orders-0"), second.join("orders-3")).expect("renamed");
+    for file in looking::CHECKPOINTS.map(|file| second.join(file)).iter().filter(|f| f.exists()) {
+        let text = fs::read_to_string(file).expect("text");
+        fs::write(file, text.replace("orders 0 ", "orders 3 ")).expect("written");
+    }
+    second
+}
+
+#[test]
+fn a_brokers_log_directories_are_taken_over_together_or_one_after_the_other() {
+    let (_dir, from, to) = folders();
+    let topic = alone(source(&from));
+    let second = second_dir(&from);
+    let check = |to: &Path| {
+        alone(async {
+            let node = start(to).await;
+            for (index, place) in [(0, "orders-0"), (3, "orders-3")] {
+                let partition = node.partitions.find(topic, index).expect("a partition");
+                partition.reader().await.expect("a log");
+                let offsets = partition.offsets();
+                assert_eq!((offsets.log_start, offsets.log_end), (1, 3), "{index}");
+                assert!(to.join(place).exists());
+            }
+            assert_eq!(node.partitions.of_topic(topic).expect("it").len(), 4);
+            node.stop().await;
+        });
+    };
+    let report = imported_all(&to, &[&from, &second, &from]).expect("imported");
+    assert_eq!((report.topics[0].partitions, &*report.topics[0].missing), (4, [1, 2].as_slice()));
+    check(&to);
+
+    let other = to.with_file_name("other");
+    assert!(imported(&other, &from).expect("imported").topics[0].missing.is_empty());
+    let report = imported(&other, &second).expect("imported");
+    assert_eq!((report.topics[0].partitions, &*report.topics[0].missing), (4, [1, 2].as_slice()));
+    check(&other);
+    assert_eq!(imported(&other, &from).expect("nothing to do").topics[0].partitions, 4);
+
+    copy(&from.join("orders-0"), &second.join("orders-0"));
+    let refused = imported_all(&to, &[&from, &second]).expect_err("twice").to_string();
+    assert!(refused.contains("orders-0 is the same partition"), "{refused}");
+}
+
+/// The coordinators of the importing node would have forgotten them before their topic was there.
+#[test]
+fn positions_wait_for_the_topics_of_another_log_directory() {
+    let (_dir, from, to) = folders();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/kafka-log-dir"), &from);
+    let second = from.with_file_name("second");
+    copy(&from, &second);
+    for (dir, prefix) in [(&from, "orders"), (&second, "__consumer_offsets")] {
+        for entry in fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry")) {
+            if entry.file_name().to_string_lossy().starts_with(prefix) {
+                fs::remove_dir_all(entry.path()).expect("removed");
+            }
+        }
+    }
+    fs::remove_dir_all(second.join("table-0")).expect("removed");
+    imported(&to, &from).expect("imported");
+    imported(&to, &second).expect("imported");
+    alone(async {
+        let node = start(&to).await;
+        coordinator_of("readers", &node).await;
+        let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
+        let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
+        let all = positions.iter().flat_map(|topic| &topic.partitions);
+        assert_eq!(all.map(|partition| partition.offset).sum::<i64>(), 15, "{positions:?}");
+        node.stop().await;
+    });
 }
 
 /// Keys and values by offset.

@@ -40,3 +40,18 @@ fn an_imported_topic_has_an_id_that_no_other_has_or_had() {
     import(&mut image, &[(id, "orders", 1)]).expect("it is here already");
     assert_eq!(image.topic("orders").expect("it").partition_count(), 1);
 }
+
+/// A broker's other log directory may hold partitions behind those of the first.
+#[test]
+fn an_imported_topic_grows_to_the_greater_count_unless_groups_are_found_by_it() {
+    let (id, offsets) = (TopicId([1; 16]), TopicId([2; 16]));
+    let mut image = Image::empty(Values::default());
+    import(&mut image, &[(id, "orders", 3), (offsets, names::OFFSETS_TOPIC, 2)]).expect("made");
+    import(&mut image, &[(id, "orders", 5), (offsets, names::OFFSETS_TOPIC, 1)]).expect("grown");
+    assert_eq!(image.topic("orders").expect("it").numbers, [0, 1, 2, 5, 6]);
+    assert_eq!(image.topic(names::OFFSETS_TOPIC).expect("it").numbers, [3, 4]);
+    let refused = import(&mut image, &[(offsets, names::OFFSETS_TOPIC, 3)]).expect_err("refused");
+    assert!(refused.1.contains("2 partitions here and 3 there"), "{refused:?}");
+    let refused = import(&mut image, &[(id, "orders", TOPIC_PARTITIONS_MAX + 1)]);
+    assert!(refused.expect_err("refused").1.contains("100001 partitions"));
+}
