@@ -20,6 +20,9 @@ use crate::partitions::append::{Flush, Payload};
 use crate::testing::coordinator_of;
 use crate::testing::served::batch_of;
 
+mod again;
+mod refusals;
+
 fn config(dir: &Path) -> Config {
     let args = ServeArgs { data_dir: Some(dir.to_owned()), ..ServeArgs::default() };
     Config::load(&args, std::iter::empty()).expect("settings")
@@ -139,113 +142,6 @@ fn topics_keep_ids_offsets_producers_and_epochs() {
 }
 
 #[test]
-fn who_imports_again_changes_nothing_and_whoever_has_the_name_keeps_it() {
-    let (_dir, from, to) = folders();
-    let topic = alone(source(&from));
-    imported(&to, &from).expect("imported");
-    alone(async {
-        let node = start(&to).await;
-        assert_eq!(append(&node, topic, 3).await, 3);
-        node.stop().await;
-    });
-    let again = imported(&to, &from).expect("nothing to do");
-    assert_eq!((again.topics[0].bytes, &*again.topics[0].kept), (0, [0].as_slice()), "it is told");
-    alone(async {
-        let node = start(&to).await;
-        assert_eq!(append(&node, topic, 4).await, 4);
-        node.stop().await;
-    });
-
-    let other = to.with_file_name("other");
-    alone(async {
-        let node = start(&other).await;
-        create(&node, "orders", &[]).await;
-        node.stop().await;
-    });
-    let refused = imported(&other, &from);
-    assert!(matches!(refused, Err(ImportError::Topic { .. })), "{refused:?}");
-    assert!(!other.join("orders-0").exists() && !other.join("orders-0.import").exists());
-}
-
-/// A node that has run in `dir` once.
-fn started_once(dir: &Path) {
-    alone(async { start(dir).await.stop().await });
-}
-
-#[test]
-fn what_an_earlier_import_left_half_copied_is_not_mixed_in() {
-    let (_dir, from, to) = folders();
-    let topic = alone(source(&from));
-    started_once(&to);
-    let copy = to.join("orders-0.import");
-    fs::create_dir(&copy).expect("made");
-    fs::write(copy.join("00000000000000000040.log"), "of a segment that is gone").expect("written");
-    imported(&to, &from).expect("imported");
-    assert!(!to.join("orders-0/00000000000000000040.log").exists());
-    alone(async {
-        let node = start(&to).await;
-        assert_eq!(append(&node, topic, 3).await, 3);
-        node.stop().await;
-    });
-}
-
-#[test]
-fn an_interrupted_import_is_run_again_before_the_node_is_served() {
-    let (_dir, from, to) = folders();
-    let topic = alone(source(&from));
-    imported(&to, &from).expect("imported");
-    // As if it had been stopped when the topics were known.
-    let (place, copy) = (to.join("orders-0"), to.join("orders-0.import"));
-    fs::rename(&place, &copy).expect("renamed");
-    let refused = alone(try_start(&to)).expect_err("half imported").to_string();
-    assert!(refused.contains("orders-0.import lies there: run it again"), "{refused}");
-    assert!(to.join(CLEAN_SHUTDOWN_FILE).exists(), "nothing was touched");
-    imported(&to, &from).expect("completed");
-    assert!(place.exists() && !copy.exists());
-    alone(async {
-        let node = start(&to).await;
-        assert_eq!(append(&node, topic, 3).await, 3);
-        node.stop().await;
-    });
-}
-
-/// An earlier build served a node whose import was interrupted.
-#[test]
-fn a_copy_beside_what_was_written_since_is_told() {
-    let (_dir, from, to) = folders();
-    alone(source(&from));
-    imported(&to, &from).expect("imported");
-    copy(&to.join("orders-0"), &to.join("orders-0.import"));
-    let refused = imported(&to, &from).expect_err("both are there").to_string();
-    assert!(refused.contains("orders-0.import: left by an import"), "{refused}");
-    assert!(to.join("orders-0").exists() && to.join("orders-0.import").exists());
-    fs::remove_dir_all(to.join("orders-0.import")).expect("removed");
-    imported(&to, &from).expect("nothing to do");
-}
-
-/// A second copy would be one partition in two places, with which no node starts.
-#[test]
-fn what_was_moved_to_another_log_directory_is_not_copied_again() {
-    let (_dir, from, to) = folders();
-    let other = to.with_file_name("other");
-    alone(source(&from));
-    let two = || config_of(&[&to, &other]);
-    alone(run(two(), std::slice::from_ref(&from))).expect("imported");
-    fs::rename(to.join("orders-0"), other.join("orders-0")).expect("moved");
-    let again = alone(run(two(), std::slice::from_ref(&from))).expect("nothing to do");
-    assert_eq!(again.topics[0].kept, [0]);
-    assert!(!to.join("orders-0").exists());
-    alone(async {
-        let node = Node::start(
-            Arc::new(two()),
-            Arc::new(FileDisk::new(64, 16)),
-            Events::silent(NodeId(1)),
-        );
-        node.await.expect("a node").stop().await;
-    });
-}
-
-#[test]
 fn what_was_compacted_there_is_compacted_here() {
     let (_dir, from, to) = folders();
     let topic = alone(source(&from));
@@ -261,68 +157,9 @@ fn what_was_compacted_there_is_compacted_here() {
     });
 }
 
-#[test]
-fn what_is_no_stopped_brokers_is_refused() {
-    let (_dir, from, to) = folders();
-    fs::create_dir_all(&from).expect("made");
-    let refused = imported(&to, &from);
-    assert!(matches!(refused, Err(ImportError::NotKafkas(_))), "{refused:?}");
-    assert!(!to.exists());
-    alone(source(&from));
-    fs::remove_file(from.join("orders-0/partition.metadata")).expect("removed");
-    let refused = imported(&to, &from).expect_err("no id").to_string();
-    assert!(refused.contains("no topic id in partition.metadata"), "{refused}");
-}
-
-/// A folder that was copied by hand has the id of the topic that it was copied from.
-#[test]
-fn two_topics_of_one_id_are_refused_before_anything_is_copied() {
-    let (_dir, from, to) = folders();
-    alone(source(&from));
-    copy(&from.join("orders-0"), &from.join("orders_copy-0"));
-    let refused = imported(&to, &from).expect_err("one id").to_string();
-    assert!(refused.contains("orders_copy") && refused.contains("topic orders:"), "{refused}");
-    assert!(!to.join("orders-0.import").exists() && !to.join("orders-0").exists());
-
-    fs::remove_dir_all(from.join("orders_copy-0")).expect("removed");
-    imported(&to, &from).expect("imported");
-    fs::rename(from.join("orders-0"), from.join("renamed-0")).expect("renamed");
-    let refused = imported(&to, &from).expect_err("known under another name").to_string();
-    assert!(refused.contains("topic renamed:"), "{refused}");
-}
-
-/// What a folder's name and its bytes say is not believed.
-#[test]
-fn numbers_that_no_broker_has_given_are_refused_before_anything_is_copied() {
-    let (_dir, from, to) = folders();
-    alone(source(&from));
-    let refused = |why: &str| {
-        let refused = imported(&to, &from).expect_err("refused").to_string();
-        assert!(refused.contains(why), "{refused}");
-        assert!(!to.exists());
-    };
-    for (name, why) in [
-        ("orders-2147483646", "a topic may have 100000 partitions"),
-        ("orders-100000", "a topic may have 100000 partitions"),
-        ("orders-05", "expected the name orders-5"),
-        ("orders-+5", "expected the name orders-5"),
-    ] {
-        copy(&from.join("orders-0"), &from.join(name));
-        refused(why);
-        fs::remove_dir_all(from.join(name)).expect("removed");
-    }
-    let epochs = from.join("orders-0/leader-epoch-checkpoint");
-    let sound = fs::read(&epochs).expect("a file");
-    fs::write(&epochs, "0\n1\n2147483647 0\n").expect("written");
-    refused("epoch 2147483647");
-    fs::write(&epochs, sound).expect("written");
-    alone(async {
-        let node = start(&from).await;
-        let topic = node.controller.image().topic("orders").expect("it").id;
-        append_of(&node, topic, (1 << 62) - 1, 0).await;
-        node.stop().await;
-    });
-    refused("the producer id 4611686018427387903");
+/// A node that has run in `dir` once.
+fn started_once(dir: &Path) {
+    alone(async { start(dir).await.stop().await });
 }
 
 fn copy(from: &Path, to: &Path) {
