@@ -5,10 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use duolog_log_core::ids::{TopicId, TopicPartition};
-use duolog_log_core::log::greatest_producer_id;
+use duolog_log_core::log::Traces;
 use duolog_log_core::storage::checkpoint::{
     CLEANER_FILE, LOG_START_FILE, MetaProperties, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE,
-    read_leader_epochs, read_offsets, read_topic_id,
+    read_offsets, read_topic_id,
 };
 use duolog_log_core::storage::disk::{Disk, DiskError, DiskErrorKind, DiskLock, EntryKind};
 
@@ -146,13 +146,13 @@ impl Source {
         if let Some(other) = found.folders.insert(partition, folder.to_owned()) {
             return Err(refused(format!("{} is the same partition", other.display())));
         }
-        let epochs = read_leader_epochs(disk, folder)?.unwrap_or_default();
-        let epoch = epochs.latest().map_or(-1, |entry| entry.epoch.0);
+        let traces = Traces::read(disk, folder)?;
+        let epoch = traces.leader_epoch.unwrap_or(-1);
         if epoch > IMPORTED_LEADER_EPOCH_MAX {
             return Err(refused(format!("no broker comes to lead in epoch {epoch}")));
         }
         self.leader_epoch = self.leader_epoch.max(epoch);
-        if let Some(id) = greatest_producer_id(disk, folder)? {
+        if let Some(id) = traces.producer_id {
             if id > IMPORTED_PRODUCER_ID_MAX {
                 return Err(refused(format!("no broker comes to give out the producer id {id}")));
             }

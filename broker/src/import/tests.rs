@@ -174,6 +174,40 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// As if that broker had led in `epoch` when it wrote the batches in `log`. No CRC covers it.
+fn write_epoch(log: &Path, epoch: i32) {
+    let mut bytes = fs::read(log).expect("a log");
+    let mut at = 0;
+    while at < bytes.len() {
+        bytes[at + 12..at + 16].copy_from_slice(&epoch.to_be_bytes());
+        let size = i32::from_be_bytes(bytes[at + 8..at + 12].try_into().expect("four bytes"));
+        at += 12 + usize::try_from(size).expect("a size");
+    }
+    fs::write(log, bytes).expect("written");
+}
+
+/// The log itself reads them there, and takes no earlier one.
+#[test]
+fn epochs_are_read_in_the_batches_where_no_file_says_them() {
+    for file in [None, Some("0\n1\n57"), Some("0\n0\n")] {
+        let (_dir, from, to) = folders();
+        let topic = alone(source(&from));
+        write_epoch(&from.join("orders-0/00000000000000000000.log"), 57);
+        let epochs = from.join("orders-0/leader-epoch-checkpoint");
+        match file {
+            Some(text) => fs::write(&epochs, text).expect("written"),
+            None => fs::remove_file(&epochs).expect("removed"),
+        }
+        imported(&to, &from).expect("imported");
+        alone(async {
+            let node = start(&to).await;
+            assert!(node.leader_epoch() > 57);
+            assert_eq!(append(&node, topic, 3).await, 3);
+            node.stop().await;
+        });
+    }
+}
+
 /// Another log directory of the broker in `from`, with partition 3 of the topic.
 fn second_dir(from: &Path) -> PathBuf {
     let second = from.with_file_name("second");

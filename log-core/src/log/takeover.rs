@@ -1,48 +1,100 @@
 //! What must be known of a folder that another server wrote before it is taken over.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::recovery::Inventory;
 use crate::ids::ProducerId;
+use crate::record::BatchHeader;
+use crate::storage::checkpoint::read_leader_epochs;
 use crate::storage::disk::{Disk, DiskResult, OpenMode};
 use crate::storage::names::{FileKind, FileName, SegmentPaths, parse};
 use crate::storage::snapshot;
 use crate::storage::walk::{Step, Walk};
 
-/// The greatest producer id whose state opening the log in `dir` would bring back: by its newest
-/// snapshot and the batches behind it. Ids above it are free as far as this log goes.
-pub fn greatest_producer_id(disk: &dyn Disk, dir: &Path) -> DiskResult<Option<i64>> {
-    let shared: Arc<Path> = dir.into();
-    let path = |offset, kind| SegmentPaths::new(Arc::clone(&shared), offset).of(kind);
-    let (mut greatest, mut from) = (None, 0);
-    if let Some(offset) = Inventory::snapshots(disk, dir)?.last().copied() {
-        let file = disk.open(&path(offset, FileKind::Snapshot), OpenMode::Existing)?;
+/// What those who wrote a log have left in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traces {
+    /// The greatest producer id whose state opening the log would bring back. Ids above it are free as
+    /// far as this log goes.
+    pub producer_id: Option<i64>,
+    /// No later leader epoch is in the log.
+    pub leader_epoch: Option<i32>,
+}
+
+impl Traces {
+    /// Looks at the log in `dir`: at its newest producer snapshot and the headers of the batches behind
+    /// that, and at its leader epochs; at all headers if the file of the epochs says none.
+    pub fn read(disk: &dyn Disk, dir: &Path) -> DiskResult<Self> {
+        let (mut traces, snapshot_end) = Self::of_snapshot(disk, dir)?;
+        let epochs = read_leader_epochs(disk, dir)?.unwrap_or_default();
+        traces.leader_epoch = epochs.latest().map(|entry| entry.epoch.0);
+        let from = if traces.leader_epoch.is_some() { snapshot_end } else { 0 };
+        each_header(disk, dir, from, |header| traces.batch(header))?;
+        Ok(traces)
+    }
+
+    /// What the newest snapshot says, and up to which offset.
+    fn of_snapshot(disk: &dyn Disk, dir: &Path) -> DiskResult<(Self, i64)> {
+        let mut traces = Self::default();
+        let Some(offset) = Inventory::snapshots(disk, dir)?.last().copied() else {
+            return Ok((traces, 0));
+        };
+        let path = SegmentPaths::new(dir.into(), offset).of(FileKind::Snapshot);
+        let file = disk.open(&path, OpenMode::Existing)?;
         let content = file.read_at(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
-        if let Some(known) = snapshot::decode(&content, offset, 0, i64::MAX) {
-            greatest = known.iter().map(|(id, _)| id).filter(|id| is_given(*id)).max();
-            from = offset;
+        let Some(known) = snapshot::decode(&content, offset, 0, i64::MAX) else {
+            return Ok((traces, 0));
+        };
+        traces.producer_id = known.iter().map(|(id, _)| id).filter(|id| is_given(*id)).max();
+        Ok((traces, offset))
+    }
+
+    fn batch(&mut self, header: &BatchHeader) {
+        self.leader_epoch = self.leader_epoch.max(Some(header.partition_leader_epoch.0));
+        let id = header.producer_id.0;
+        if header.has_producer_id() && is_given(id) {
+            self.producer_id = self.producer_id.max(Some(id));
         }
     }
-    let mut logs: Vec<i64> = Vec::new();
-    for entry in disk.list(dir)? {
-        if let FileName::Segment(FileKind::Log, base_offset) = parse(&entry.name) {
-            logs.push(base_offset);
-        }
-    }
-    logs.sort_unstable();
-    let first = logs.partition_point(|base_offset| *base_offset <= from).saturating_sub(1);
-    for base_offset in logs.into_iter().skip(first) {
-        let log = disk.open(&path(base_offset, FileKind::Log), OpenMode::Existing)?;
+}
+
+/// The headers of all batches from the segment on that holds the offset `from`. A segment is read up to
+/// the first batch that is not whole.
+fn each_header(
+    disk: &dyn Disk,
+    dir: &Path,
+    from: i64,
+    mut each: impl FnMut(&BatchHeader),
+) -> DiskResult<()> {
+    for log in logs(disk, dir, from)? {
+        let log = disk.open(&log, OpenMode::Existing)?;
         let end = log.len()?;
         let mut walk = Walk::new(log, 0, end);
         while let Step::Batch(batch) = walk.next_header()? {
-            if batch.header.has_producer_id() && is_given(batch.header.producer_id.0) {
-                greatest = greatest.max(Some(batch.header.producer_id.0));
-            }
+            each(&batch.header);
         }
     }
-    Ok(greatest)
+    Ok(())
+}
+
+/// The log files from the one on that holds the offset `from`, oldest first.
+fn logs(
+    disk: &dyn Disk,
+    dir: &Path,
+    from: i64,
+) -> DiskResult<impl Iterator<Item = std::path::PathBuf>> {
+    let mut offsets = BTreeSet::new();
+    for entry in disk.list(dir)? {
+        if let FileName::Segment(FileKind::Log, base_offset) = parse(&entry.name) {
+            offsets.insert(base_offset);
+        }
+    }
+    let first = offsets.range(..=from).next_back().copied().unwrap_or(i64::MIN);
+    let dir: Arc<Path> = dir.into();
+    let path = move |offset| SegmentPaths::new(Arc::clone(&dir), offset).of(FileKind::Log);
+    Ok(offsets.split_off(&first).into_iter().map(path))
 }
 
 /// Whether it is one of the ids that producers are given, which are counted.
