@@ -9,7 +9,8 @@
 //!
 //! 1. The source is locked and looked through: what cannot be taken over is told before anything is
 //!    written.
-//! 2. Folders are copied under names that no topic has.
+//! 2. Folders are copied under names that no topic has, and the transactions that are open in them are
+//!    ended: their coordinator stays behind.
 //! 3. The topics are written to the metadata log, the offset checkpoints are joined, and the folders get
 //!    their names. Whoever is stopped before this is over imports again: what is there already stays.
 //!    Until then no node is served there.
@@ -17,6 +18,7 @@
 mod copying;
 mod looking;
 mod registering;
+mod transactions;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 
 use duolog_log_core::event::Events;
 use duolog_log_core::ids::NodeId;
+use duolog_log_core::log::LogError;
 use duolog_log_core::storage::disk::{Disk, DiskError};
 use duolog_log_core::storage::file_disk::FileDisk;
 use serde::Serialize;
@@ -31,6 +34,7 @@ use serde::Serialize;
 use self::copying::Target;
 use self::looking::Source;
 use self::registering::{join_checkpoints, take};
+pub use self::transactions::{Ended, Outcome};
 use crate::config::Config;
 use crate::controller::ControllerError;
 use crate::limits::MAPPED_FILES_MAX;
@@ -74,6 +78,14 @@ pub enum ImportError {
     /// A checkpoint or a folder cannot be read or written.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// The transactions in a copied log cannot be ended.
+    #[error("{}: {source}", folder.display())]
+    Log {
+        /// The copy.
+        folder: PathBuf,
+        /// Why not.
+        source: LogError,
+    },
     /// A file cannot be copied.
     #[error("cannot copy {}: {source}", path.display())]
     Copy {
@@ -99,6 +111,8 @@ pub struct ImportedTopic {
     pub kept: Vec<i32>,
     /// Bytes that were copied.
     pub bytes: u64,
+    /// Transactions that were open there.
+    pub ended: Vec<Ended>,
 }
 
 /// What was done.
@@ -121,7 +135,7 @@ pub async fn run(config: Config, dirs: &[PathBuf]) -> Result<Report, ImportError
     let config = Arc::new(config);
     let events = Events::silent(NodeId(config.node_id));
     let node = Node::open(config.clone(), disk.clone(), events).await?;
-    let taken = take(&node, &source).await;
+    let taken = take(&node, &disk, &source).await;
     node.stop().await;
     let report = taken?;
     let target = Target::of(&config);
@@ -152,6 +166,20 @@ pub fn print(report: &Report, json: bool) -> io::Result<()> {
     for topic in report.topics.iter().filter(|topic| !topic.kept.is_empty()) {
         let ImportedTopic { topic, kept, .. } = topic;
         writeln!(out, "{topic}: partitions {kept:?} were here already: they stay as they are")?;
+    }
+    for (topic, ended) in
+        report.topics.iter().flat_map(|topic| topic.ended.iter().map(|ended| (&topic.topic, ended)))
+    {
+        let Ended { partition, producer_id, producer_epoch, outcome } = ended;
+        let outcome = match outcome {
+            Outcome::Committed => "committed, as its coordinator had decided",
+            Outcome::Aborted => "aborted",
+        };
+        writeln!(
+            out,
+            "{topic}-{partition}: the open transaction of producer {producer_id}, epoch \
+             {producer_epoch}, is {outcome}"
+        )?;
     }
     for folder in &report.left_out {
         writeln!(out, "left out: {folder}")?;

@@ -49,7 +49,7 @@ pub use outcome::{
 pub use reader::LogReader;
 pub use retention::Retained;
 pub use tail::TailBudget;
-pub use takeover::Traces;
+pub use takeover::{Traces, each_batch};
 pub use verification::{TxnEpochs, Verification, VerificationGuard, Verified};
 
 use active::Active;

@@ -34,7 +34,8 @@ impl<'a> Target<'a> {
         places.into_iter().find(|place| place.exists())
     }
 
-    fn copy(self, name: &str) -> PathBuf {
+    /// Where it is until it is complete.
+    pub(super) fn copy(self, name: &str) -> PathBuf {
         self.root().join(format!("{name}{IMPORT_SUFFIX}"))
     }
 

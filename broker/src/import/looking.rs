@@ -1,11 +1,11 @@
 //! Looking through the source: what it holds, and what of it cannot be taken over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use duolog_log_core::ids::{TopicId, TopicPartition};
-use duolog_log_core::log::Traces;
+use duolog_log_core::log::{Compacted, OpenHint, Shutdown, Traces};
 use duolog_log_core::storage::checkpoint::{
     CLEANER_FILE, LOG_START_FILE, MetaProperties, Offsets, RECOVERY_POINT_FILE, REPLICATION_FILE,
     read_offsets, read_topic_id,
@@ -16,6 +16,7 @@ use super::copying::Target;
 use super::{CLEAN_SHUTDOWN_FILE, ImportError};
 use crate::controller::names;
 use crate::limits::{IMPORTED_LEADER_EPOCH_MAX, IMPORTED_PRODUCER_ID_MAX, TOPIC_PARTITIONS_MAX};
+use crate::partitions::checkpoints::on_loss;
 use crate::partitions::deletion::parse_folder;
 
 /// Kafka's own mark of a running broker.
@@ -36,6 +37,8 @@ pub(super) struct Found {
     /// Folders by partition.
     pub(super) folders: BTreeMap<i32, PathBuf>,
     pub(super) compacted: bool,
+    /// Partitions with open transactions.
+    pub(super) in_transaction: BTreeSet<i32>,
 }
 
 /// What the source holds.
@@ -45,6 +48,8 @@ pub(super) struct Source {
     pub(super) clean: bool,
     pub(super) topics: BTreeMap<String, Found>,
     pub(super) left_out: Vec<String>,
+    /// Folders of `__transaction_state`.
+    pub(super) coordinators: Vec<PathBuf>,
     /// Of what is taken over.
     checkpoints: BTreeMap<&'static str, Offsets>,
     pub(super) leader_epoch: i32,
@@ -68,6 +73,7 @@ impl Source {
             clean: true,
             topics: BTreeMap::new(),
             left_out: Vec::new(),
+            coordinators: Vec::new(),
             checkpoints: BTreeMap::new(),
             leader_epoch: -1,
             next_producer_id: 0,
@@ -119,6 +125,9 @@ impl Source {
     ) -> Result<(), ImportError> {
         let Some((topic, partition)) = parse_folder(&name).filter(|(topic, _)| is_taken(topic))
         else {
+            if parse_folder(&name).is_some_and(|(topic, _)| topic == names::TRANSACTIONS_TOPIC) {
+                self.coordinators.push(folder.to_owned());
+            }
             self.left_out.push(name);
             return Ok(());
         };
@@ -137,6 +146,7 @@ impl Source {
             id,
             folders: BTreeMap::new(),
             compacted: topic == names::OFFSETS_TOPIC,
+            in_transaction: BTreeSet::new(),
         });
         if found.id != id {
             let held = found.id;
@@ -147,6 +157,9 @@ impl Source {
             return Err(refused(format!("{} is the same partition", other.display())));
         }
         let traces = Traces::read(disk, folder)?;
+        if !traces.in_transaction.is_empty() {
+            found.in_transaction.insert(partition);
+        }
         let epoch = traces.leader_epoch.unwrap_or(-1);
         if epoch > IMPORTED_LEADER_EPOCH_MAX {
             return Err(refused(format!("no broker comes to lead in epoch {epoch}")));
@@ -159,6 +172,25 @@ impl Source {
             self.next_producer_id = self.next_producer_id.max(id.saturating_add(1));
         }
         Ok(())
+    }
+
+    /// What the source's checkpoints say of a log.
+    pub(super) fn hint(&self, name: &TopicPartition) -> OpenHint {
+        let offset = |file: &str| self.checkpoints.get(file)?.get(name).copied();
+        let recovery_point = offset(RECOVERY_POINT_FILE);
+        let high_watermark = offset(REPLICATION_FILE).unwrap_or_default();
+        OpenHint {
+            shutdown: if self.clean { Shutdown::Clean } else { Shutdown::Unclean },
+            recovery_point,
+            log_start_offset: offset(LOG_START_FILE),
+            proven_end: recovery_point.unwrap_or_default().min(high_watermark),
+            high_watermark,
+            on_loss: on_loss(&name.topic),
+            compacted: match offset(CLEANER_FILE) {
+                Some(_) => Compacted::Once,
+                None => Compacted::Never,
+            },
+        }
     }
 
     /// The folders that are taken over, with their names.

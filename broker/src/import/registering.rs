@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use duolog_log_core::ids::TopicPartition;
 use duolog_log_core::storage::checkpoint::{read_offsets, write_offsets};
 use duolog_log_core::storage::disk::Disk;
 
 use super::copying::Target;
 use super::looking::{CHECKPOINTS, Source};
+use super::transactions::{Commits, commits, end};
 use super::{CLEAN_SHUTDOWN_FILE, ImportError, ImportedTopic, Report};
 use crate::config::topic::Overrides;
 use crate::controller::topics::{Door, Imported, NewTopic, check_import};
@@ -14,7 +16,11 @@ use crate::node::Node;
 
 /// Copies the folders and makes their topics topics of the node. What cannot be taken over is told
 /// before anything is written.
-pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, ImportError> {
+pub(super) async fn take(
+    node: &Arc<Node>,
+    disk: &Arc<dyn Disk>,
+    source: &Source,
+) -> Result<Report, ImportError> {
     let target = Target::of(&node.config);
     target.check(source)?;
     let imported = imported(source);
@@ -22,6 +28,8 @@ pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, Im
         let name = name.to_string();
         ImportError::Topic { name, source }
     })?;
+    let any_open = source.topics.values().any(|found| !found.in_transaction.is_empty());
+    let commits = if any_open { commits(&**disk, source)? } else { Commits::new() };
     let mut report =
         Report { clean: source.clean, topics: Vec::new(), left_out: source.left_out.clone() };
     for (name, found) in &source.topics {
@@ -38,11 +46,22 @@ pub(super) async fn take(node: &Arc<Node>, source: &Source) -> Result<Report, Im
             missing: (0..partitions).filter(is_missing).collect(),
             kept: Vec::new(),
             bytes: 0,
+            ended: Vec::new(),
         };
         for (partition, folder) in &found.folders {
-            match target.take(&format!("{name}-{partition}"), folder)? {
+            let named = format!("{name}-{partition}");
+            match target.take(&named, folder)? {
                 Some(bytes) => topic.bytes += bytes,
-                None => topic.kept.push(*partition),
+                None => {
+                    topic.kept.push(*partition);
+                    continue;
+                }
+            }
+            if found.in_transaction.contains(partition) {
+                let (copy, name) =
+                    (target.copy(&named), TopicPartition::new(name.as_str(), *partition));
+                let hint = source.hint(&name);
+                topic.ended.extend(end(disk, &copy, (&name, found.id), hint, &commits)?);
             }
         }
         report.topics.push(topic);

@@ -22,6 +22,7 @@ use crate::testing::served::batch_of;
 
 mod again;
 mod refusals;
+mod transactions;
 
 fn config(dir: &Path) -> Config {
     let args = ServeArgs { data_dir: Some(dir.to_owned()), ..ServeArgs::default() };

@@ -175,7 +175,7 @@ fn without(file: &str) -> &'static str {
 /// What becomes of a log that lacks what was on disk. Without a part of the metadata or of the
 /// groups' positions the rest says something else than it did; and where the log of timers, or
 /// that of messages in hand, lacks its end, new messages would pass for some that were delivered.
-pub(super) fn on_loss(topic: &str) -> OnLoss {
+pub(crate) fn on_loss(topic: &str) -> OnLoss {
     if [METADATA_TOPIC, OFFSETS_TOPIC, TIMER_TOPIC, SHARE_TOPIC].contains(&topic) {
         OnLoss::Refuse
     } else {

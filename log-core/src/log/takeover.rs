@@ -1,8 +1,10 @@
 //! What must be known of a folder that another server wrote before it is taken over.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::recovery::Inventory;
 use crate::ids::ProducerId;
@@ -21,6 +23,8 @@ pub struct Traces {
     pub producer_id: Option<i64>,
     /// No later leader epoch is in the log.
     pub leader_epoch: Option<i32>,
+    /// Producers whose transaction is open.
+    pub in_transaction: BTreeSet<i64>,
 }
 
 impl Traces {
@@ -31,7 +35,7 @@ impl Traces {
         let epochs = read_leader_epochs(disk, dir)?.unwrap_or_default();
         traces.leader_epoch = epochs.latest().map(|entry| entry.epoch.0);
         let from = if traces.leader_epoch.is_some() { snapshot_end } else { 0 };
-        each_header(disk, dir, from, |header| traces.batch(header))?;
+        each_header(disk, dir, from, |header| traces.batch(header, snapshot_end))?;
         Ok(traces)
     }
 
@@ -48,16 +52,46 @@ impl Traces {
             return Ok((traces, 0));
         };
         traces.producer_id = known.iter().map(|(id, _)| id).filter(|id| is_given(*id)).max();
+        traces.in_transaction = known.in_transaction().map(|(id, _)| id).collect();
         Ok((traces, offset))
     }
 
-    fn batch(&mut self, header: &BatchHeader) {
+    /// Takes in a batch; the snapshot, which ends at `snapshot_end`, may know it.
+    fn batch(&mut self, header: &BatchHeader, snapshot_end: i64) {
         self.leader_epoch = self.leader_epoch.max(Some(header.partition_leader_epoch.0));
+        if !header.has_producer_id() {
+            return;
+        }
         let id = header.producer_id.0;
-        if header.has_producer_id() && is_given(id) {
+        if is_given(id) {
             self.producer_id = self.producer_id.max(Some(id));
         }
+        if header.base_offset >= snapshot_end {
+            if header.is_control() {
+                self.in_transaction.remove(&id);
+            } else if header.is_transactional() {
+                self.in_transaction.insert(id);
+            }
+        }
     }
+}
+
+/// Shows each batch of the log in `dir`, oldest first, without opening it: nothing there is changed. A
+/// segment is read up to the first batch that is not whole.
+pub fn each_batch(
+    disk: &dyn Disk,
+    dir: &Path,
+    mut each: impl FnMut(&BatchHeader, Bytes),
+) -> DiskResult<()> {
+    for log in logs(disk, dir, 0)? {
+        let log = disk.open(&log, OpenMode::Existing)?;
+        let end = log.len()?;
+        let mut walk = Walk::new(log, 0, end);
+        while let Step::Batch(batch) = walk.next_batch()? {
+            each(&batch.header, batch.content);
+        }
+    }
+    Ok(())
 }
 
 /// The headers of all batches from the segment on that holds the offset `from`. A segment is read up to
@@ -80,11 +114,7 @@ fn each_header(
 }
 
 /// The log files from the one on that holds the offset `from`, oldest first.
-fn logs(
-    disk: &dyn Disk,
-    dir: &Path,
-    from: i64,
-) -> DiskResult<impl Iterator<Item = std::path::PathBuf>> {
+fn logs(disk: &dyn Disk, dir: &Path, from: i64) -> DiskResult<impl Iterator<Item = PathBuf>> {
     let mut offsets = BTreeSet::new();
     for entry in disk.list(dir)? {
         if let FileName::Segment(FileKind::Log, base_offset) = parse(&entry.name) {
