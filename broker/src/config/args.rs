@@ -22,6 +22,11 @@ pub enum Command {
     /// Run a node until SIGINT or SIGTERM (the default).
     Serve(ServeArgs),
     /// Take over the topics of a stopped Kafka broker from its log directories.
+    ///
+    /// Folders are copied; those of the broker stay as they are. What cannot be taken over is refused
+    /// before anything is written. Transactions that are open are ended in the copies: committed
+    /// where that was decided, else aborted. Run it again if it was stopped: the node does not start
+    /// before it has come to its end. What has been imported before stays as it is.
     Import(ImportArgs),
     /// Explain how the two protocols meet.
     Explain(ExplainArgs),
