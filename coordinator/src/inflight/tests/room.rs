@@ -15,7 +15,7 @@ impl Bench {
     }
 
     fn settle_first(&mut self, group: &str, range: std::ops::Range<i64>) {
-        let (offsets, popped_ms) = (range.collect(), 1_000_000);
+        let (offsets, popped_ms) = (settled::set(&range.collect::<Vec<_>>()), 1_000_000);
         let settle = Ask::Settle { offsets, popped_ms, state: DeliveryState::Acknowledged };
         assert!(matches!(self.ask_of(&share(group), settle), Ok(Response::Settled(1..))));
     }
