@@ -42,6 +42,7 @@ impl PopBackend for BridgeBackend {
 
     async fn pop_reset(&self, queue: PopQueue<'_>, offset: i64) -> Result<()> {
         self.pop_begin(queue, offset).await?;
+        positions::on_disk(&self.node, queue.group, 0).await?;
         self.ask(&share(queue), Ask::Reset(offset)).await.map(drop)
     }
 
