@@ -20,6 +20,8 @@ const SENDERS: u64 = 4;
 /// Requests of a sender that wait for their answers.
 const WINDOW: usize = 256;
 const LIMIT: Duration = Duration::from_secs(300);
+/// After the time of the last message nothing is waited for longer.
+const LATE_MS_MAX: i64 = 120_000;
 
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
@@ -45,6 +47,10 @@ struct Plan {
 }
 
 impl Plan {
+    fn last_due_ms(&self) -> i64 {
+        self.first_due_ms + i64::try_from(self.count * 1000 / self.rate).expect("some minutes")
+    }
+
     /// The time of the n-th message that is sent: all times, in no order.
     fn due_ms(&self, number: u64) -> i64 {
         let place = (number * 514_229) % self.count;
@@ -96,10 +102,17 @@ struct Lags {
     seen: Vec<i64>,
 }
 
-fn pull(broker: &str, queue: i32, count: usize, seen: &[AtomicU64]) -> anyhow::Result<Lags> {
+fn pull(
+    broker: &str,
+    queue: i32,
+    count: usize,
+    until_ms: i64,
+    seen: &[AtomicU64],
+) -> anyhow::Result<Lags> {
     let mut connection = Connection::open(broker, LIMIT)?;
     let (mut lags, mut offset) = (Lags::default(), 0_i64);
     while lags.seen.len() < count {
+        ensure!(now_ms() < until_ms, "{} of {count} came from queue {queue}", lags.seen.len());
         let (queue, at) = (queue.to_string(), offset.to_string());
         let fields = [
             ("consumerGroup", "timing"),
@@ -136,14 +149,15 @@ fn pull(broker: &str, queue: i32, count: usize, seen: &[AtomicU64]) -> anyhow::R
 }
 
 /// All messages, from all queues.
-fn pull_all(broker: &str, count: u64) -> anyhow::Result<Lags> {
+fn pull_all(broker: &str, plan: &Plan) -> anyhow::Result<Lags> {
+    let (count, until_ms) = (plan.count, plan.last_due_ms() + LATE_MS_MAX);
     let seen: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
     let each = usize::try_from(count / u64::from(QUEUES.unsigned_abs()))?;
     thread::scope(|scope| {
         let pullers: Vec<_> = (0..QUEUES)
             .map(|queue| {
                 let seen = &seen;
-                scope.spawn(move || pull(broker, queue, each, seen))
+                scope.spawn(move || pull(broker, queue, each, until_ms, seen))
             })
             .collect();
         let mut all = Lags::default();
@@ -202,7 +216,7 @@ fn main() -> anyhow::Result<()> {
         sent_cpu - cpu
     );
     ensure!(now_ms() < plan.first_due_ms, "sending took too long: give more LEAD_S");
-    let lags = pull_all(broker, count)?;
+    let lags = pull_all(broker, plan)?;
     let (rss, end_cpu) = usage(pid)?;
     println!("all came: {rss:.0} MiB, {:.1} CPU-s", end_cpu - sent_cpu);
     print("stored after their time", lags.stored);
