@@ -116,20 +116,31 @@ async fn verified(
         base_sequence: NO_SEQUENCE,
         epochs: if adds { TxnEpochs::Rise } else { TxnEpochs::Stay },
     };
-    let verified = partition.verified(verification).await.map_err(ErrorCode::of)?;
-    if verified == Verified::Open {
-        return Ok(verified);
-    }
+    let mut verified = partition.verified(verification).await.map_err(ErrorCode::of)?;
     let partitions = Partitions::from([(topic.name.clone(), BTreeSet::from([index]))]);
     let asked = AddPartitions { id, producer, partitions, version: TxnVersion::V2 };
+    while verified != Verified::Open {
+        is_in(context, &asked).await?;
+        let confirmed = partition.verified(verification).await.map_err(ErrorCode::of)?;
+        if confirmed == verified {
+            break;
+        }
+        // The marker of the last transaction took the guard away.
+        verified = confirmed;
+    }
+    Ok(verified)
+}
+
+/// Asks the coordinator to have the partition in the transaction, or of older clients whether it is.
+async fn is_in(context: &Context, asked: &AddPartitions) -> Result<(), ErrorCode> {
     let transactions = &context.node.transactions;
-    let is_in = if adds {
-        transactions.add_patiently(&asked).await.map(|()| true)
+    let is_in = if context.version >= ADDS_FROM {
+        transactions.add_patiently(asked).await.map(|()| true)
     } else {
-        transactions.verify_partitions(asked).await.map(|found| !found.is_empty())
+        transactions.verify_partitions(asked.clone()).await.map(|found| !found.is_empty())
     };
     match is_in {
-        Ok(true) => Ok(verified),
+        Ok(true) => Ok(()),
         Ok(false) if context.version >= ABORTABLE_FROM => Err(ErrorCode::TransactionAbortable),
         Ok(false) => Err(ErrorCode::InvalidTxnState),
         Err(TxnError::ProducerFenced) => Err(ErrorCode::InvalidProducerEpoch),

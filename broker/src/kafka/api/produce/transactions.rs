@@ -21,6 +21,7 @@ use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::ProduceRequest;
 use crate::kafka::errors::ErrorCode;
 use crate::partitions::Partition;
+use crate::partitions::append::AppendError;
 
 /// First version of transactions v2.
 pub(super) const ADDS_FROM: i16 = 12;
@@ -45,6 +46,32 @@ struct Candidate {
     partition: Arc<Partition>,
     producer: ProducerIdAndEpoch,
     base_sequence: i32,
+}
+
+/// A partition in which a transaction is to begin.
+struct Beginning {
+    partition: Arc<Partition>,
+    verification: Verification,
+    guard: Verified,
+}
+
+impl Beginning {
+    /// After the coordinator's yes: what it is good for.
+    async fn confirmed(mut self) -> Result<Confirmed, AppendError> {
+        match self.partition.verified(self.verification).await? {
+            guard @ Verified::Guard(_) if guard != self.guard => {
+                self.guard = guard;
+                Ok(Confirmed::Again(self))
+            }
+            verified => Ok(Confirmed::Verified(verified)),
+        }
+    }
+}
+
+enum Confirmed {
+    Verified(Verified),
+    /// The marker of the last transaction came after the guard was given and took it away.
+    Again(Beginning),
 }
 
 /// Looks at all batches of the request, and asks the coordinator once about those that begin a
@@ -88,7 +115,9 @@ pub(super) async fn verify(context: &Context, request: &ProduceRequest) -> Verdi
             epochs: if context.version >= ADDS_FROM { TxnEpochs::Rise } else { TxnEpochs::Stay },
         };
         match partition.verified(verification).await {
-            Ok(guard @ Verified::Guard(_)) => beginning.push((partition, guard)),
+            Ok(guard @ Verified::Guard(_)) => {
+                beginning.push(Beginning { partition, verification, guard });
+            }
             Ok(verified) => _ = verdicts.0.insert(place, Ok(verified)),
             Err(error) => {
                 let refused = ErrorCode::from(&error).with(&error.to_string());
@@ -96,8 +125,8 @@ pub(super) async fn verify(context: &Context, request: &ProduceRequest) -> Verdi
             }
         }
     }
-    if !beginning.is_empty() {
-        ask(context, id.clone(), producer, beginning, &mut verdicts).await;
+    while !beginning.is_empty() {
+        beginning = ask(context, id.clone(), producer, beginning, &mut verdicts).await;
     }
     verdicts
 }
@@ -132,15 +161,16 @@ fn candidates(context: &Context, request: &ProduceRequest) -> Vec<Candidate> {
     candidates
 }
 
+/// Asks the coordinator, and returns what it has to be asked about again.
 async fn ask(
     context: &Context,
     id: Str,
     producer: ProducerIdAndEpoch,
-    beginning: Vec<(Arc<Partition>, Verified)>,
+    beginning: Vec<Beginning>,
     verdicts: &mut Verdicts,
-) {
+) -> Vec<Beginning> {
     let mut partitions = PartitionSet::new();
-    for (partition, _) in &beginning {
+    for Beginning { partition, .. } in &beginning {
         let indexes: &mut BTreeSet<i32> = partitions.entry(partition.topic.clone()).or_default();
         indexes.insert(partition.index);
     }
@@ -151,18 +181,28 @@ async fn ask(
     } else {
         context.node.transactions.verify_partitions(asked).await
     };
-    for (partition, guard) in beginning {
+    let mut again = Vec::new();
+    for beginning in beginning {
+        let partition = &beginning.partition;
+        let place = (partition.topic_id, partition.index);
+        let is_in = |found: &PartitionSet| {
+            found.get(&partition.topic).is_some_and(|indexes| indexes.contains(&partition.index))
+        };
         let verdict = match &answer {
-            Ok(found) => {
-                let is_in = found
-                    .get(&partition.topic)
-                    .is_some_and(|indexes| indexes.contains(&partition.index));
-                if is_in { Ok(guard) } else { Err(not_in_transaction(context.version)) }
-            }
+            Ok(found) if is_in(found) => match beginning.confirmed().await {
+                Ok(Confirmed::Verified(verified)) => Ok(verified),
+                Ok(Confirmed::Again(beginning)) => {
+                    again.push(beginning);
+                    continue;
+                }
+                Err(error) => Err(ErrorCode::from(&error).with(&error.to_string())),
+            },
+            Ok(_) => Err(not_in_transaction(context.version)),
             Err(error) => Err(refused(context.version, *error)),
         };
-        verdicts.0.insert((partition.topic_id, partition.index), verdict);
+        verdicts.0.insert(place, verdict);
     }
+    again
 }
 
 fn not_in_transaction(version: i16) -> Refused {

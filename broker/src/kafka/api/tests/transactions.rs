@@ -13,6 +13,7 @@ use crate::kafka::codec::messages::*;
 use crate::testing::served::{Attempts, Client, TestNode, batch_of, eventually, produce_request};
 
 mod admin;
+mod overtaken;
 mod positions;
 mod told;
 

@@ -8,7 +8,7 @@ use crate::kafka::codec::messages::txn_offset_commit_request::{
 
 const UNSTABLE_OFFSET_COMMIT: i16 = 88;
 
-async fn group(client: &mut Client) {
+pub(super) async fn group(client: &mut Client) {
     let attempts = Attempts::at("the coordinator has read its log");
     let key = FindCoordinatorRequest { key: "g".into(), ..Default::default() };
     loop {
@@ -21,7 +21,10 @@ async fn group(client: &mut Client) {
     }
 }
 
-fn position(partition_index: i32, committed_offset: i64) -> TxnOffsetCommitRequestPartition {
+pub(super) fn position(
+    partition_index: i32,
+    committed_offset: i64,
+) -> TxnOffsetCommitRequestPartition {
     TxnOffsetCommitRequestPartition {
         partition_index,
         committed_offset,
@@ -30,7 +33,7 @@ fn position(partition_index: i32, committed_offset: i64) -> TxnOffsetCommitReque
     }
 }
 
-async fn commit(
+pub(super) async fn commit(
     client: &mut Client,
     version: i16,
     producer: Producer,
