@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use bytes::{Buf, Bytes};
 use duolog_tests::raw_client::{Connection, RemotingFrame};
 use duolog_tests::topics::create_rocketmq_topic;
@@ -19,6 +19,9 @@ const QUEUES: i32 = 4;
 const SENDERS: u64 = 4;
 /// Requests of a sender that wait for their answers.
 const WINDOW: usize = 256;
+/// Result codes of a pull (ResponseCode).
+const FOUND: i64 = 0;
+const NOT_FOUND: i64 = 19;
 const LIMIT: Duration = Duration::from_secs(300);
 /// After the time of the last message nothing is waited for longer.
 const LATE_MS_MAX: i64 = 120_000;
@@ -120,7 +123,8 @@ fn pull(
             ("queueId", &queue),
             ("queueOffset", &at),
             ("maxMsgNums", "32"),
-            ("sysFlag", "2"),
+            // It may wait, and brings its subscription along.
+            ("sysFlag", "6"),
             ("commitOffset", "0"),
             ("suspendTimeoutMillis", "15000"),
             ("subscription", "*"),
@@ -128,8 +132,10 @@ fn pull(
             ("expressionType", "TAG"),
         ];
         let answer = connection.remoting(11, &fields, b"")?;
-        if answer.code()? != 0 {
-            continue;
+        match answer.code()? {
+            FOUND => {}
+            NOT_FOUND => continue,
+            code => bail!("code {code}: {answer:?}"),
         }
         let now = now_ms();
         let mut rest = answer.body.clone();
