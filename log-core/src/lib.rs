@@ -8,6 +8,7 @@ pub mod gate;
 pub mod ids;
 pub mod limits;
 pub mod log;
+pub mod offset_set;
 pub mod producers;
 pub mod record;
 pub mod replication;

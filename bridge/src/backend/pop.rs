@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use duolog_log_core::offset_set::OffsetSet;
+
 use super::{Result, Topic};
 
 /// A group's share of a queue.
@@ -66,32 +68,8 @@ pub struct PopFresh {
     pub offsets: Vec<i64>,
 }
 
-/// Offsets of a queue, as clients acknowledge them: a bit for each from `first` on, beginning with the
-/// lowest of the first byte.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PopOffsets {
-    /// The offset of the first bit.
-    pub first: i64,
-    /// The bits; there may be millions where nothing is in hand.
-    pub bits: Vec<u8>,
-}
-
-impl PopOffsets {
-    /// One alone.
-    #[must_use]
-    pub fn one(offset: i64) -> Self {
-        Self { first: offset, bits: vec![1] }
-    }
-
-    /// All of them, rising.
-    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
-        let bytes = self.bits.iter().enumerate();
-        let set = bytes.flat_map(|(place, byte)| {
-            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| 8 * place + bit)
-        });
-        set.filter_map(|bit| self.first.checked_add(i64::try_from(bit).ok()?))
-    }
-}
+/// Offsets of a queue, as clients acknowledge them.
+pub type PopOffsets = OffsetSet;
 
 /// What pop needs of a node. Errors in all: `CoordinatorNotReady`, `LimitReached`.
 pub trait PopBackend: Send + Sync + 'static {

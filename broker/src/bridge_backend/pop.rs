@@ -11,7 +11,7 @@ use duolog_bridge::backend::{
     BackendError, PopAgain, PopBackend, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake, Result,
 };
 use duolog_coordinator::inflight::error::InflightError;
-use duolog_coordinator::inflight::event::{Ask, Fresh, OffsetSet, Order, Plan, Response, Take};
+use duolog_coordinator::inflight::event::{Ask, Fresh, Order, Plan, Response, Take};
 use duolog_coordinator::limits::{SHARD_WINDOWS_MAX, WINDOW_DELIVERIES_MAX};
 use duolog_coordinator::record::share::{DeliveryState, Lease, SharePartition};
 
@@ -68,10 +68,9 @@ impl PopBackend for BridgeBackend {
     async fn pop_settle(
         &self,
         queue: PopQueue<'_>,
-        PopOffsets { first, bits }: PopOffsets,
+        offsets: PopOffsets,
         popped_ms: i64,
     ) -> Result<usize> {
-        let offsets = OffsetSet { first, bits };
         let state = DeliveryState::Acknowledged;
         let settle = Ask::Settle { offsets, popped_ms, state };
         match self.ask(&share(queue), settle).await? {

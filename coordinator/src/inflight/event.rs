@@ -1,9 +1,9 @@
 //! What a coordinator of messages in hand is asked and told, and what it answers.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use duolog_log_core::ids::{Offset, TopicId, TopicPartition};
+pub use duolog_log_core::offset_set::OffsetSet;
 
 use crate::delivery::StoredMessage;
 use crate::group::event::OwnPositions;
@@ -114,33 +114,6 @@ pub enum Ask {
         /// The position; `None`: it is gone.
         by: Option<i64>,
     },
-}
-
-/// Offsets: a bit for each from `first` on, beginning with the lowest of the first byte.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OffsetSet {
-    /// The offset of the first bit.
-    pub first: i64,
-    /// The bits; there may be millions where little is in hand.
-    pub bits: Vec<u8>,
-}
-
-impl OffsetSet {
-    /// No other offset is in it.
-    #[must_use]
-    pub fn range(&self) -> Range<i64> {
-        let bits = i64::try_from(self.bits.len().saturating_mul(8)).unwrap_or(i64::MAX);
-        self.first..self.first.saturating_add(bits)
-    }
-
-    /// Whether this one is in it.
-    #[must_use]
-    pub fn contains(&self, offset: i64) -> bool {
-        let place = offset.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
-        place.is_some_and(|place| {
-            self.bits.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
-        })
-    }
 }
 
 /// In order.
