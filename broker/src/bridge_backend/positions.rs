@@ -21,10 +21,7 @@ pub(super) async fn committed(
     topic: &Topic,
     queue: i32,
 ) -> Result<Option<i64>> {
-    if !node.coordinators.exist() {
-        return Ok(None);
-    }
-    position(node, group, Event::QueryQueueOffset(query_of(group, topic, queue))).await
+    queried(node, group, Event::QueryQueueOffset(query_of(group, topic, queue))).await
 }
 
 /// A group's position in one queue, from which messages are popped.
@@ -36,10 +33,7 @@ pub(super) async fn to_pop_from(
     topic: &Topic,
     queue: i32,
 ) -> Result<Option<i64>> {
-    if !node.coordinators.exist() {
-        return Ok(None);
-    }
-    position(node, group, Event::PopQueueOffset(query_of(group, topic, queue))).await
+    queried(node, group, Event::PopQueueOffset(query_of(group, topic, queue))).await
 }
 
 /// Commits a queue's offset in the place of a position of the asker's own; the position from then on.
@@ -52,6 +46,13 @@ pub(super) async fn replace(
 ) -> Result<Option<i64>> {
     let commit = commit_of(group, topic, position);
     self::position(node, group, Event::ReplaceQueueOffset(ReplaceQueueOffset { commit, own })).await
+}
+
+async fn queried(node: &Node, group: &str, event: Event) -> Result<Option<i64>> {
+    if !node.coordinators.exist() {
+        return Ok(None);
+    }
+    position(node, group, event).await
 }
 
 async fn position(node: &Node, group: &str, event: Event) -> Result<Option<i64>> {
