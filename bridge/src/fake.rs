@@ -8,6 +8,7 @@ mod state;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use duolog_log_core::event::{Event, EventSink, Events};
 use duolog_log_core::gate::GatePoint;
@@ -185,6 +186,16 @@ impl FakeBackend {
             state.logs.remove(&(id, partition));
         }
         self.notify();
+    }
+
+    /// Acknowledgements of these queues fail.
+    pub(crate) fn fail_settling(&self, queues: &[i32]) {
+        self.state.lock().unsettled.extend(queues);
+    }
+
+    /// From now on each of `count` reads takes so long, and another record comes meanwhile.
+    pub(crate) fn be_busy(&self, each: Duration, count: usize) {
+        self.state.lock().busy_reads = (each, count);
     }
 
     /// Gives `group` one member and one subscription.

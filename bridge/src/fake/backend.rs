@@ -219,7 +219,14 @@ impl Backend for FakeBackend {
     }
 
     async fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {
-        self.state.lock().served(request.topic, request.partition)?.read(request)
+        let (name, partition) = (request.topic.name.clone(), request.partition);
+        let answer = self.state.lock().served(request.topic, partition)?.read(request);
+        let each = self.state.lock().next_busy_read();
+        if let Some(each) = each {
+            tokio::time::advance(each).await;
+            self.write_tagged(&name, partition, &[("A", "meanwhile")]);
+        }
+        answer
     }
 
     async fn wait_beyond(&self, topic: &Topic, partition: i32, offset: i64) -> Wake {

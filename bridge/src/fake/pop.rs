@@ -1,12 +1,13 @@
 //! Messages in hand, of the node in memory.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::FakeBackend;
 use super::state::State;
 use crate::backend::{
-    Backend, PopAgain, PopBackend, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake, Result,
+    Backend, BackendError, PopAgain, PopBackend, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake,
+    Result,
 };
 
 /// What a group has of a queue.
@@ -131,13 +132,15 @@ impl PopBackend for FakeBackend {
         offsets: PopOffsets,
         popped_ms: i64,
     ) -> Result<usize> {
-        let offsets: HashSet<i64> = offsets.iter().collect();
         let mut state = self.state.lock();
+        if state.unsettled.contains(&queue.partition) {
+            return Err(BackendError::CoordinatorNotReady { group: queue.group.to_owned() });
+        }
         let Some(window) = window(&mut state, queue) else { return Ok(0) };
         let before = window.flights.len();
         window
             .flights
-            .retain(|offset, flight| !offsets.contains(offset) || flight.popped_ms != popped_ms);
+            .retain(|offset, flight| !offsets.contains(*offset) || flight.popped_ms != popped_ms);
         let settled = before - window.flights.len();
         commit(&mut state, queue);
         Ok(settled)

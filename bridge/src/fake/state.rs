@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use duolog_log_core::gate::GatePoint;
 use duolog_log_core::ids::TopicId;
@@ -53,6 +54,18 @@ pub(super) struct State {
     pub(super) pop_room: Option<usize>,
     /// What is settled while the next pop reads.
     pub(super) settled_meanwhile: Option<i64>,
+    /// Queues whose acknowledgements fail.
+    pub(super) unsettled: HashSet<i32>,
+    /// How long each of so many reads takes, while the log goes on.
+    pub(super) busy_reads: (Duration, usize),
+}
+
+impl State {
+    pub(super) fn next_busy_read(&mut self) -> Option<Duration> {
+        let (each, left) = &mut self.busy_reads;
+        *left = left.checked_sub(1)?;
+        Some(*each)
+    }
 }
 
 #[derive(Default)]

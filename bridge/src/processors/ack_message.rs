@@ -2,7 +2,7 @@
 //! not in hand by the delivery that the handle names (acknowledged already, given to another one since)
 //! is passed over, as in the original; its time alone being up is no reason.
 //! A batch names offsets by a set of bits above its first; queues and offsets that are not there are
-//! passed over. Source: AckMessageProcessor.
+//! passed over, and what fails keeps nothing else from being acknowledged. Source: AckMessageProcessor.
 
 use super::pop::Popped;
 use super::{Call, Outcome, Refusal};
@@ -35,14 +35,17 @@ pub(crate) async fn many<B: Backend>(call: Call<B>) -> Outcome {
     if body.acks.is_empty() {
         return Ok(reply.code(ResponseCode::NO_MESSAGE));
     }
+    let mut settled = Ok(());
     for ack in body.acks {
         let Some(topic) = shared.topic(&ack.topic) else { continue };
         if shared.backend.partition(&topic, ack.queue_id).await.is_some() {
             let group = ack.consumer_group.as_str();
             let queue = PopQueue { group, topic: &topic, partition: ack.queue_id };
-            shared.backend.pop_settle(queue, ack.offsets, ack.pop_time).await?;
+            let count = shared.backend.pop_settle(queue, ack.offsets, ack.pop_time).await;
+            settled = settled.and(count.map(drop));
         }
     }
+    settled?;
     Ok(reply.ok())
 }
 

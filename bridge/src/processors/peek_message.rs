@@ -17,8 +17,12 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
     let count = pop::count(&request, &shared)?;
     let target = pop::admit(&shared, session.peer(), &asked, "peeking").await?;
     let mut seen = Seen { messages: SegmentedOut::default(), count: 0, rest: 0 };
+    let mut looked = Ok(());
     for queue_id in target.queues(&asked, &shared) {
-        peek(&shared, &asked, &target, queue_id, count, &mut seen).await?;
+        looked = looked.and(peek(&shared, &asked, &target, queue_id, count, &mut seen).await);
+    }
+    if seen.count == 0 {
+        looked?;
     }
     let (code, remark) = if seen.count > 0 {
         (ResponseCode::SUCCESS, "FOUND")

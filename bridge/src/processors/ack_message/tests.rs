@@ -71,3 +71,15 @@ async fn a_batch_acknowledges_by_bits_and_passes_over_what_is_not_there() {
     }
     assert_eq!(client.call(200_151, &[], b"{\"acks\":7}").await.code, 1);
 }
+
+#[tokio::test]
+async fn what_fails_of_a_batch_keeps_nothing_else_from_being_acknowledged() {
+    let (backend, client) = popped().await;
+    backend.fail_settling(&[0]);
+    let of = |queue: i32| {
+        format!("{{\"b\":\"AQ==\",\"c\":\"g\",\"pt\":70,\"q\":{queue},\"so\":0,\"t\":\"t\"}}")
+    };
+    let body = format!("{{\"acks\":[{},{}],\"brokerName\":\"broker-a\"}}", of(0), of(1));
+    assert_ne!(client.call(200_151, &[], body.as_bytes()).await.code, 0);
+    assert_eq!(backend.committed("g", "t", 1), Some(1));
+}

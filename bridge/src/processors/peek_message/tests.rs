@@ -31,3 +31,17 @@ async fn a_peek_shows_what_nobody_had_and_takes_nothing() {
     assert_eq!(backend.pop_take(queue, PopTake { fresh, ..PopTake::default() }).await, Ok(true));
     assert_eq!(peek("9").await, (19, vec![], "0".to_owned()));
 }
+
+#[tokio::test]
+async fn a_queue_that_cannot_be_looked_at_hides_no_other() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t", 2);
+    backend.write_tagged("t", 1, &[("", "m")]);
+    backend.lose_log("t", 0);
+    let client = Client::new(backend);
+    for (queue, code) in [("-1", 0), ("1", 0), ("0", 14)] {
+        let fields =
+            [("consumerGroup", "g"), ("topic", "t"), ("queueId", queue), ("maxMsgNums", "9")];
+        assert_eq!(client.call(200_052, &fields, &[]).await.code, code, "{queue}");
+    }
+}

@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::admit::{self, Target};
 use super::look::{self, Seen};
 use super::{FLAG_SUBSCRIPTION, Pull};
@@ -40,7 +42,10 @@ pub(super) async fn hold<B: Backend>(
         if refresh_filter(shared, pull, target)? {
             position = pull.offset;
         }
-        let event = {
+        // A log that always has something new, though nothing that matches, may never let the time be looked at.
+        let event = if Instant::now() >= time_up.deadline() {
+            Event::TimeUp
+        } else {
             let topic = &target.topic;
             let log = shared.backend.wait_beyond(topic, pull.queue_id, position);
             tokio::select! {

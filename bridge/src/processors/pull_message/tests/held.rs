@@ -194,3 +194,16 @@ async fn a_held_pull_is_small() {
     let bytes = std::mem::size_of_val(&pull);
     assert!(bytes <= 1536, "{bytes} bytes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_ends_a_held_pull_though_each_look_finds_the_log_gone_on() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let began = tokio::time::Instant::now();
+    let held = [("subscription", "no-such-tag"), ("suspendTimeoutMillis", "15000")];
+    let answer = begin_held(&client, &held);
+    backend.be_busy(std::time::Duration::from_secs(1), 100);
+    backend.write_tagged("t1", 2, &[("A", "first")]);
+    assert_eq!(answer.await.expect("an answer").code, 20);
+    assert_eq!(began.elapsed().as_secs(), 15);
+}
