@@ -112,6 +112,14 @@ fn folders() -> (TempDir, PathBuf, PathBuf) {
     (dir, from, to)
 }
 
+async fn has_all_positions(node: &Arc<Node>) {
+    coordinator_of("readers", node).await;
+    let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
+    let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
+    let all = positions.iter().flat_map(|topic| &topic.partitions);
+    assert_eq!(all.map(|partition| partition.offset).sum::<i64>(), 15, "{positions:?}");
+}
+
 #[test]
 fn topics_keep_ids_offsets_producers_and_epochs() {
     let (_dir, from, to) = folders();
@@ -275,11 +283,7 @@ fn positions_wait_for_the_topics_of_another_log_directory() {
     imported(&to, &second).expect("imported");
     alone(async {
         let node = start(&to).await;
-        coordinator_of("readers", &node).await;
-        let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
-        let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
-        let all = positions.iter().flat_map(|topic| &topic.partitions);
-        assert_eq!(all.map(|partition| partition.offset).sum::<i64>(), 15, "{positions:?}");
+        has_all_positions(&node).await;
         node.stop().await;
     });
 }
@@ -342,11 +346,7 @@ fn a_real_brokers_folder_is_served_with_its_groups() {
         assert!(image.topic("table").expect("it").config.cleanup.compact);
         assert!(image.topic("__consumer_offsets").expect("it").internal);
         drop(image);
-        coordinator_of("readers", &node).await;
-        let asked = OffsetFetch { group: "readers".into(), member: None, topics: None };
-        let positions = node.coordinators.fetch_offsets(asked).await.expect("positions");
-        let all = positions.iter().flat_map(|topic| &topic.partitions);
-        assert_eq!(all.map(|partition| partition.offset).sum::<i64>(), 15, "{positions:?}");
+        has_all_positions(&node).await;
         node.stop().await;
     });
 }

@@ -88,15 +88,21 @@ async fn wait_committed(dispatcher: &Dispatcher<BridgeBackend>, offset: i64) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_in_hand_outlives_the_node_and_the_start_is_the_groups_position() {
+/// A node with these messages in `t`.
+async fn stage(bodies: &[&str]) -> (TestNode, Dispatcher<BridgeBackend>, RemotingClient) {
     let node = TestNode::start(&[]).await;
     let dispatcher = node.rocketmq();
     let client = RemotingClient::new(&dispatcher);
     node.create_topic("t", &[]).await;
-    for body in ["a", "b", "c", "d"] {
+    for body in bodies {
         send(&node, &client, body).await;
     }
+    (node, dispatcher, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_hand_outlives_the_node_and_the_start_is_the_groups_position() {
+    let (node, dispatcher, client) = stage(&["a", "b", "c", "d"]).await;
     let first = pop(&client, &[("maxMsgNums", "3")]).await;
     assert_eq!(messages(&first), [(0, 0), (1, 0), (2, 0)]);
     let popped = field(&first, "popTime");
@@ -125,11 +131,7 @@ async fn what_is_in_hand_outlives_the_node_and_the_start_is_the_groups_position(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_pop_wakes_when_a_message_comes_again() {
-    let node = TestNode::start(&[]).await;
-    let dispatcher = node.rocketmq();
-    let client = RemotingClient::new(&dispatcher);
-    node.create_topic("t", &[]).await;
-    send(&node, &client, "a").await;
+    let (node, _dispatcher, client) = stage(&["a"]).await;
     assert_eq!(messages(&pop(&client, &[("invisibleTime", "300")]).await), [(0, 0)]);
     let again = pop(&client, &[("pollTime", "100000")]).await;
     assert_eq!(messages(&again), [(0, 1)]);
@@ -138,13 +140,7 @@ async fn a_held_pop_wakes_when_a_message_comes_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_to_where_the_group_stands_frees_what_is_in_hand() {
-    let node = TestNode::start(&[]).await;
-    let dispatcher = node.rocketmq();
-    let client = RemotingClient::new(&dispatcher);
-    node.create_topic("t", &[]).await;
-    for body in ["a", "b"] {
-        send(&node, &client, body).await;
-    }
+    let (node, dispatcher, client) = stage(&["a", "b"]).await;
     assert_eq!(messages(&pop(&client, &[]).await), [(0, 0), (1, 0)]);
     wait_committed(&dispatcher, 0).await;
     let reset = [("topic", "t"), ("group", "g"), ("timestamp", "0"), ("isForce", "true")];
@@ -244,13 +240,7 @@ async fn what_a_deleted_group_popped_is_forgotten_and_its_position_does_not_come
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_popped_by_a_group_that_kafka_members_hold() {
-    let node = TestNode::start(&[]).await;
-    let dispatcher = node.rocketmq();
-    let client = RemotingClient::new(&dispatcher);
-    node.create_topic("t", &[]).await;
-    for body in ["a", "b"] {
-        send(&node, &client, body).await;
-    }
+    let (node, _dispatcher, client) = stage(&["a", "b"]).await;
     assert_eq!(offsets(&pop(&client, &[("maxMsgNums", "1")]).await), [0]);
     // An id that was given holds the group.
     let join = JoinGroup {
