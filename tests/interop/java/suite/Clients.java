@@ -6,6 +6,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.impl.MQClientAPIImpl;
 import org.apache.rocketmq.client.impl.factory.MQClientInstance;
@@ -33,16 +34,26 @@ final class Clients {
     this.namesrv = namesrv;
     DefaultMQProducer first = null;
     for (String instance : INSTANCES) {
-      // Also keeps the instance alive while consumers come and go.
       DefaultMQProducer producer = producer("suite_" + instance, instance);
       producer.start();
       first = first == null ? producer : first;
+      keepPulling(instance);
     }
     this.producer = first;
     admin = new DefaultMQAdminExt(TIMEOUT_MS);
     settle(admin, "admin");
     admin.start();
     broker = admin.examineBrokerClusterInfo().getBrokerAddrTable().values().iterator().next().selectBrokerAddr();
+  }
+
+  /**
+   * The stock client stops an instance with the last of its members, also if another one is just about to join. A
+   * started producer keeps the instance of push consumers; those that pull by themselves have a second one.
+   */
+  private void keepPulling(String instance) throws Exception {
+    DefaultMQPullConsumer puller = new DefaultMQPullConsumer("suite_pulling_" + instance);
+    settle(puller, instance);
+    puller.start();
   }
 
   /** A producer, not started yet, which compresses nothing. */

@@ -19,6 +19,7 @@ import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
@@ -226,12 +227,16 @@ final class Stage implements AutoCloseable {
     return closeable;
   }
 
-  /** A push consumer, not started yet. */
+  /**
+   * A push consumer, not started yet. One thread hands over what is in a queue in its order: the last one comes last.
+   * It begins with the first message: by its default it may miss what is sent to an empty queue while it starts.
+   */
   DefaultMQPushConsumer push(String group, String instance) {
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
     clients.settle(consumer, instance);
-    consumer.setConsumeThreadMin(4);
-    consumer.setConsumeThreadMax(4);
+    consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+    consumer.setConsumeThreadMin(1);
+    consumer.setConsumeThreadMax(1);
     closing(consumer::shutdown);
     return consumer;
   }
@@ -245,10 +250,14 @@ final class Stage implements AutoCloseable {
     return puller;
   }
 
-  /** A lite pull consumer, not started yet. */
-  DefaultLitePullConsumer lite(String group, String instance) {
+  /**
+   * A lite pull consumer, not started yet. Its instance is its own: at its end it interrupts its threads, and a thread
+   * that is interrupted in a request closes the connection that all of the instance share.
+   */
+  DefaultLitePullConsumer lite(String group, String member) {
     DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
-    clients.settle(consumer, instance);
+    clients.settle(consumer, "lite_" + group + "_" + member);
+    consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.setPullThreadNums(2);
     closing(consumer::shutdown);
     return consumer;

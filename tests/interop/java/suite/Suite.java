@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
-import org.apache.rocketmq.remoting.exception.RemotingConnectException;
 
 /**
  * The behaviour suite: runs its cases against a RocketMQ node by the stock client and prints for each one a line, its
@@ -23,7 +22,6 @@ public final class Suite {
   /** A case: which settings of the broker it is for, and whether it takes so little that every test run has it. */
   record Case(String name, String settings, boolean quick, Body body) {}
 
-  private static final int ATTEMPTS = 3;
 
   private final List<Case> cases = new ArrayList<>();
 
@@ -95,11 +93,9 @@ public final class Suite {
 
   private static void run(Case one, Clients clients) {
     long began = System.currentTimeMillis();
-    String verdict = null;
-    for (int attempt = 1; verdict == null; attempt++) {
-      try (Stage stage = new Stage(clients)) {
-        verdict = verdict(one, stage, attempt < ATTEMPTS);
-      }
+    String verdict;
+    try (Stage stage = new Stage(clients)) {
+      verdict = verdict(one, stage);
     }
     synchronized (Suite.class) {
       System.out.println(one.name + "\t" + verdict);
@@ -108,17 +104,11 @@ public final class Suite {
     }
   }
 
-  /** Null if it has to run again: all clients share a connection, which the stock client closes now and then. */
-  private static String verdict(Case one, Stage stage, boolean again) {
+  private static String verdict(Case one, Stage stage) {
     try {
       one.body.run(stage);
     } catch (Throwable thrown) {
       thrown.printStackTrace();
-      for (Throwable cause = thrown; again && cause != null; cause = cause.getCause()) {
-        if (cause instanceof RemotingConnectException) {
-          return null;
-        }
-      }
       stage.say("FAILED " + thrown);
     }
     return stage.verdict();
