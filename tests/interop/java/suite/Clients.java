@@ -15,11 +15,12 @@ import org.apache.rocketmq.common.ServiceState;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
 /**
- * What the cases share: one producer, one administrator, and three client instances that their consumers belong to, as
- * several consumers of one application do. A member beside another one of its group is of another instance.
+ * What the cases share: producers of three client instances, an administrator, and the instance of those that pull by
+ * themselves. Consumers that are members of a group have their own: {@link Stage#push}.
  */
 final class Clients {
   static final String[] INSTANCES = {"a", "b", "c"};
+  static final String PULLING = "pulling";
   static final long TIMEOUT_MS = 60_000;
 
   final String namesrv;
@@ -37,8 +38,8 @@ final class Clients {
       DefaultMQProducer producer = producer("suite_" + instance, instance);
       producer.start();
       first = first == null ? producer : first;
-      keepPulling(instance);
     }
+    keepPulling();
     this.producer = first;
     admin = new DefaultMQAdminExt(TIMEOUT_MS);
     settle(admin, "admin");
@@ -46,13 +47,10 @@ final class Clients {
     broker = admin.examineBrokerClusterInfo().getBrokerAddrTable().values().iterator().next().selectBrokerAddr();
   }
 
-  /**
-   * The stock client stops an instance with the last of its members, also if another one is just about to join. A
-   * started producer keeps the instance of push consumers; those that pull by themselves have a second one.
-   */
-  private void keepPulling(String instance) throws Exception {
-    DefaultMQPullConsumer puller = new DefaultMQPullConsumer("suite_pulling_" + instance);
-    settle(puller, instance);
+  /** Stays, for the stock client stops an instance with the last one in it, also if another one just comes. */
+  private void keepPulling() throws Exception {
+    DefaultMQPullConsumer puller = new DefaultMQPullConsumer("suite_pulling");
+    settle(puller, PULLING);
     puller.start();
   }
 

@@ -86,9 +86,8 @@ final class FilterCases {
     String topic = stage.topic(1);
     for (String expression : List.of("a >", "a = ", "a LIKE 'x'", "a > 'x", "(a = 1", "a BETWEEN 5 AND 3", "a IN (1, 2)", "a IN ()", "a == 1",
         "a & 1", "1", "'x'", "a", "a + 1 = 2", "a BETWEEN 'x' AND 'y'", "b > 'x'", "TRUE > 1", "NOT a > 3", "a > 'a'", "NOT (a > 3)")) {
-      // Of an instance of its own: the client judges those of all its consumers at each one's start.
       String group = stage.group();
-      DefaultMQPushConsumer consumer = stage.push(group, "of_" + group);
+      DefaultMQPushConsumer consumer = stage.push(group, "a");
       consumer.subscribe(topic, MessageSelector.bySql(expression));
       consumer.registerMessageListener(new Deliveries().taking());
       String refusal = stage.refusal(() -> {

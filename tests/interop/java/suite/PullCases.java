@@ -120,7 +120,7 @@ final class PullCases {
 
   private static DefaultMQPullConsumer patient(Stage stage) throws Exception {
     DefaultMQPullConsumer puller = new DefaultMQPullConsumer(stage.group());
-    stage.clients.settle(puller, "a");
+    stage.clients.settle(puller, Clients.PULLING);
     puller.setBrokerSuspendMaxTimeMillis(60_000);
     puller.setConsumerTimeoutMillisWhenSuspend(Stage.LIMIT_MS);
     puller.start();
@@ -156,7 +156,7 @@ final class PullCases {
   private static void heldInVain(Stage stage) throws Exception {
     String topic = stage.topic(1);
     DefaultMQPullConsumer puller = new DefaultMQPullConsumer(stage.group());
-    stage.clients.settle(puller, "a");
+    stage.clients.settle(puller, Clients.PULLING);
     puller.setBrokerSuspendMaxTimeMillis(3_000);
     puller.setConsumerTimeoutMillisWhenSuspend(Stage.LIMIT_MS);
     puller.start();

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -231,9 +232,9 @@ final class Stage implements AutoCloseable {
    * A push consumer, not started yet. One thread hands over what is in a queue in its order: the last one comes last.
    * It begins with the first message: by its default it may miss what is sent to an empty queue while it starts.
    */
-  DefaultMQPushConsumer push(String group, String instance) {
+  DefaultMQPushConsumer push(String group, String member) {
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
-    clients.settle(consumer, instance);
+    alone(consumer, group, member);
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.setConsumeThreadMin(1);
     consumer.setConsumeThreadMax(1);
@@ -241,22 +242,27 @@ final class Stage implements AutoCloseable {
     return consumer;
   }
 
+  /**
+   * A consumer has a client instance of its own. In a shared one a heartbeat that another one's start sends may bring
+   * back a member that just left, and the threads that it interrupts close the connection of all.
+   */
+  private void alone(ClientConfig consumer, String group, String member) {
+    clients.settle(consumer, group + "_" + member);
+  }
+
   DefaultMQPullConsumer puller(String group) throws Exception {
     DefaultMQPullConsumer puller = new DefaultMQPullConsumer(group);
-    clients.settle(puller, "a");
+    clients.settle(puller, Clients.PULLING);
     puller.setConsumerPullTimeoutMillis(LIMIT_MS);
     puller.start();
     closing(puller::shutdown);
     return puller;
   }
 
-  /**
-   * A lite pull consumer, not started yet. Its instance is its own: at its end it interrupts its threads, and a thread
-   * that is interrupted in a request closes the connection that all of the instance share.
-   */
+  /** A lite pull consumer, not started yet. */
   DefaultLitePullConsumer lite(String group, String member) {
     DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
-    clients.settle(consumer, "lite_" + group + "_" + member);
+    alone(consumer, group, member);
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.setPullThreadNums(2);
     closing(consumer::shutdown);
