@@ -15,6 +15,9 @@ const fn known(
 const OWN_KEYS: &str = "RocketMQ's attributes of a topic are shown as keys";
 const CLOSED: &str = "an answer says what is wrong, a closed connection does not";
 const SILENT: &str = "nothing hangs";
+const MADE_AT_ONCE: &str = "a topic that is made is there with its answer";
+const NOTHING_LEFT: &str =
+    "nothing is left of a group whose only positions were aborted or deleted";
 const IN_WORDS: &str = "a code says what is wrong";
 
 /// Each with its reason.
@@ -45,19 +48,18 @@ pub const KNOWN: &[Known] = &[
     known("ListOffsets", "\"IsolationLevel\":", "ErrorCode", ("-1", ""), IN_WORDS),
     known("ListOffsets", "\"Timestamp\":-7", "ErrorCode", ("-1", "35"), IN_WORDS),
     known("ListOffsets", "\"Timestamp\":-3", "", ("", ""), "a deleted record is no answer"),
-    known(
-        "ListGroups",
-        "",
-        "Groups[",
-        ("~\"ProtocolType\":\"\"", "null"),
-        "nothing is left of a group whose only positions were aborted",
-    ),
+    known("ListGroups", "", "Groups[", ("~\"ProtocolType\":\"\"", "null"), NOTHING_LEFT),
     known("ApiVersions", "", "ApiKeys[", ("", "null"), "docs/compatibility.md: not built"),
-    known(
-        "AlterReplicaLogDirs",
-        "\"Partitions\":[]",
-        "Results[",
-        ("null", ""),
-        "every topic of the request is in the answer",
-    ),
+    known("Produce", "\"Records\":null", "", ("\"silent\"", ""), SILENT),
+    known("AlterConfigs", "", "", ("\"silent\"", ""), SILENT),
+    known("IncrementalAlterConfigs", "\"ConfigOperation\":9", "ErrorCode", ("-1", "42"), IN_WORDS),
+    known("Metadata", "", "ErrorCode", ("3", "0"), MADE_AT_ONCE),
+    known("Metadata", "", "Partitions[", ("null", ""), MADE_AT_ONCE),
+    known("DescribeLogDirs", "", "Topics[__", ("", ""), "as many records, not as many batches"),
+    known("DescribeGroups", "", "GroupState", ("\"Empty\"", "\"Dead\""), NOTHING_LEFT),
+    known("DescribeGroups", "", "ErrorCode", ("0", "69"), NOTHING_LEFT),
+    known("DescribeGroups", "", "AuthorizedOperations", ("3400", "-2147483648"), NOTHING_LEFT),
+    known("DeleteGroups", "", "ErrorCode", ("0", "69"), NOTHING_LEFT),
+    known("OffsetDelete", "", "ErrorCode", ("0", "69"), NOTHING_LEFT),
+    known("OffsetDelete", "", "Topics[", ("", "null"), NOTHING_LEFT),
 ];

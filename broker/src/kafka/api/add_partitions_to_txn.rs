@@ -51,21 +51,23 @@ impl Handler for AddPartitionsToTxn {
                 epoch: request.v3_and_below_producer_epoch,
             };
             let id = request.v3_and_below_transactional_id;
-            let topics = &request.v3_and_below_topics;
-            let asked = asked(id, producer, topics, TxnVersion::V1);
+            let partitions = merged(&request.v3_and_below_topics);
+            let asked = AddPartitions { id, producer, partitions, version: TxnVersion::V1 };
             return AddPartitionsToTxnResponse {
-                results_by_topic_v3_and_below: one(context, asked, topics, Purpose::Add).await,
+                results_by_topic_v3_and_below: one(context, asked, Purpose::Add).await,
                 ..AddPartitionsToTxnResponse::default()
             };
         }
         let mut results_by_transaction = Vec::with_capacity(request.transactions.len());
         for txn in request.transactions {
+            let id = txn.transactional_id.clone();
             let producer = ProducerIdAndEpoch { id: txn.producer_id, epoch: txn.producer_epoch };
-            let asked = asked(txn.transactional_id.clone(), producer, &txn.topics, TxnVersion::V2);
+            let partitions = merged(&txn.topics);
+            let asked = AddPartitions { id, producer, partitions, version: TxnVersion::V2 };
             let purpose = if txn.verify_only { Purpose::Verify } else { Purpose::Add };
             results_by_transaction.push(AddPartitionsToTxnResult {
                 transactional_id: txn.transactional_id,
-                topic_results: one(context, asked, &txn.topics, purpose).await,
+                topic_results: one(context, asked, purpose).await,
             });
         }
         AddPartitionsToTxnResponse {
@@ -75,38 +77,33 @@ impl Handler for AddPartitionsToTxn {
     }
 }
 
-fn asked(
-    id: Str,
-    producer: ProducerIdAndEpoch,
-    topics: &[AddPartitionsToTxnTopic],
-    version: TxnVersion,
-) -> AddPartitions {
+/// What is named twice is in it once.
+fn merged(topics: &[AddPartitionsToTxnTopic]) -> Partitions {
     let mut partitions = Partitions::new();
     for topic in topics.iter().filter(|topic| !topic.partitions.is_empty()) {
         let indexes: &mut BTreeSet<i32> = partitions.entry(topic.name.clone()).or_default();
         indexes.extend(&topic.partitions);
     }
-    AddPartitions { id, producer, partitions, version }
+    partitions
 }
 
-/// One transaction's partitions, in the order asked.
+/// One transaction's partitions.
 async fn one(
     context: &Context,
     asked: AddPartitions,
-    topics: &[AddPartitionsToTxnTopic],
     purpose: Purpose,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
     let image = context.node.controller.image().clone();
     let exists = |topic: &str, index: i32| {
         image.topic(topic).is_some_and(|topic| topic.has_partition(index))
     };
-    let has_all = |topic: &AddPartitionsToTxnTopic| {
-        topic.partitions.iter().all(|index| exists(&topic.name, *index))
-    };
+    let partitions = &asked.partitions.clone();
+    let has_all =
+        |topic: &str, indexes: &BTreeSet<i32>| indexes.iter().all(|index| exists(topic, *index));
     // Only the node itself writes there: brokers ask so for positions, clients may not.
     let is_closed = |topic: &str| context.version < MANY_FROM && names::is_internal(topic);
-    if topics.iter().any(|topic| is_closed(&topic.name) || !has_all(topic)) {
-        return results(topics, |topic, index| {
+    if partitions.iter().any(|(topic, indexes)| is_closed(topic) || !has_all(topic, indexes)) {
+        return results(partitions, |topic, index| {
             if is_closed(topic) {
                 ErrorCode::TopicAuthorizationFailed
             } else if exists(topic, index) {
@@ -122,31 +119,29 @@ async fn one(
         Purpose::Verify => transactions.verify_partitions(asked).await.map(Some),
     };
     match answer {
-        Ok(None) => results(topics, |_, _| ErrorCode::None),
-        Ok(Some(found)) => results(topics, |topic, index| {
+        Ok(None) => results(partitions, |_, _| ErrorCode::None),
+        Ok(Some(found)) => results(partitions, |topic, index| {
             let is_in = found.get(topic).is_some_and(|indexes| indexes.contains(&index));
             if is_in { ErrorCode::None } else { ErrorCode::TransactionAbortable }
         }),
         Err(error) => {
             let code = ErrorCode::from(&error).fenced_from(FENCED_FROM, context.version);
-            results(topics, |_, _| code)
+            results(partitions, |_, _| code)
         }
     }
 }
 
 fn results(
-    topics: &[AddPartitionsToTxnTopic],
+    partitions: &Partitions,
     code: impl Fn(&str, i32) -> ErrorCode,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
-    let topic = |topic: &AddPartitionsToTxnTopic| {
+    let topic = |(name, indexes): (&Str, &BTreeSet<i32>)| {
         let partition = |&partition_index: &i32| AddPartitionsToTxnPartitionResult {
             partition_index,
-            partition_error_code: code(&topic.name, partition_index).code(),
+            partition_error_code: code(name, partition_index).code(),
         };
-        AddPartitionsToTxnTopicResult {
-            name: topic.name.clone(),
-            results_by_partition: topic.partitions.iter().map(partition).collect(),
-        }
+        let results_by_partition = indexes.iter().map(partition).collect();
+        AddPartitionsToTxnTopicResult { name: name.clone(), results_by_partition }
     };
-    topics.iter().map(topic).collect()
+    partitions.iter().map(topic).collect()
 }

@@ -30,6 +30,10 @@ impl Handler for AlterPartitionReassignments {
         context: &Context,
         request: AlterPartitionReassignmentsRequest,
     ) -> AlterPartitionReassignmentsResponse {
+        if request.topics.is_empty() {
+            // What was allowed is not told back.
+            return AlterPartitionReassignmentsResponse::default();
+        }
         let image = context.node.controller.image();
         let responses = request.topics.into_iter().map(|topic| ReassignableTopicResponse {
             partitions: topic

@@ -30,16 +30,19 @@ impl Handler for AlterReplicaLogDirs {
         context: &Context,
         request: AlterReplicaLogDirsRequest,
     ) -> AlterReplicaLogDirsResponse {
-        let mut results: BTreeMap<Str, Vec<AlterReplicaLogDirPartitionResult>> = BTreeMap::new();
+        // Of a replica that is named twice the last directory counts.
+        let mut wanted: BTreeMap<(Str, i32), Str> = BTreeMap::new();
         for dir in request.dirs {
             for topic in dir.topics {
-                let results = results.entry(topic.name.clone()).or_default();
-                for partition_index in topic.partitions {
-                    let code = alter(context, &dir.path, &topic.name, partition_index).await;
-                    let error_code = code.code();
-                    results.push(AlterReplicaLogDirPartitionResult { partition_index, error_code });
-                }
+                let replicas = topic.partitions.iter().map(|index| (topic.name.clone(), *index));
+                wanted.extend(replicas.map(|replica| (replica, dir.path.clone())));
             }
+        }
+        let mut results: BTreeMap<Str, Vec<AlterReplicaLogDirPartitionResult>> = BTreeMap::new();
+        for ((topic, partition_index), path) in wanted {
+            let error_code = alter(context, &path, &topic, partition_index).await.code();
+            let result = AlterReplicaLogDirPartitionResult { partition_index, error_code };
+            results.entry(topic).or_default().push(result);
         }
         let result =
             |(topic_name, partitions)| AlterReplicaLogDirTopicResult { topic_name, partitions };

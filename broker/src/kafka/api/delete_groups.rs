@@ -1,6 +1,7 @@
 //! DeleteGroups: key 42, v0–v2. Groups without members go, with all their positions.
 //! Source: KIP-229; GroupCoordinatorService.deleteGroups.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use duolog_coordinator::group::event::DeleteGroup;
@@ -20,7 +21,11 @@ impl Handler for DeleteGroups {
 
     async fn handle(context: &Context, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
         let mut results = Vec::with_capacity(request.groups_names.len());
+        let mut seen = HashSet::new();
         for group_id in request.groups_names {
+            if !seen.insert(group_id.clone()) {
+                continue;
+            }
             let delete = DeleteGroup { group: group_id.clone() };
             let answer = context.node.delete_group(delete).await;
             let code = answer.map_or_else(ErrorCode::of, |()| ErrorCode::None);

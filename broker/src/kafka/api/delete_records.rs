@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Context, Handler};
 use crate::controller::image::Topic;
-use crate::kafka::codec::messages::delete_records_request::DeleteRecordsPartition;
+use crate::kafka::codec::Str;
 use crate::kafka::codec::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
@@ -28,25 +28,31 @@ impl Handler for DeleteRecords {
     const VERSIONS: RangeInclusive<i16> = 0..=2;
 
     async fn handle(context: &Context, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
-        let mut topics = Vec::with_capacity(request.topics.len());
-        for asked in request.topics {
-            let topic = context.node.controller.image().topic(&asked.name).cloned();
-            let mut partitions = Vec::with_capacity(asked.partitions.len());
-            // Of a partition that is named twice the last offset counts.
-            let wanted = asked.partitions.into_iter().map(|of| (of.partition_index, of));
-            for partition in wanted.collect::<BTreeMap<_, _>>().into_values() {
-                let outcome = delete(context, topic.as_ref(), &partition).await;
+        // Of a partition that is named twice the last offset counts.
+        let mut wanted: BTreeMap<Str, BTreeMap<i32, i64>> = BTreeMap::new();
+        for topic in request.topics {
+            let of_topic = topic.partitions.iter().map(|of| (of.partition_index, of.offset));
+            wanted.entry(topic.name).or_default().extend(of_topic);
+        }
+        wanted.retain(|_, partitions| !partitions.is_empty());
+        let mut topics = Vec::with_capacity(wanted.len());
+        for (name, wanted) in wanted {
+            let topic = context.node.controller.image().topic(&name).cloned();
+            let mut partitions = Vec::with_capacity(wanted.len());
+            for (partition_index, offset) in wanted {
+                let outcome = delete(context, topic.as_ref(), partition_index, offset).await;
                 let (code, low_watermark) = match outcome {
                     Ok(low_watermark) => (ErrorCode::None, low_watermark),
                     Err(code) => (code, NO_LOW_WATERMARK),
                 };
+                let error_code = code.code();
                 partitions.push(DeleteRecordsPartitionResult {
-                    partition_index: partition.partition_index,
+                    partition_index,
                     low_watermark,
-                    error_code: code.code(),
+                    error_code,
                 });
             }
-            topics.push(DeleteRecordsTopicResult { name: asked.name, partitions });
+            topics.push(DeleteRecordsTopicResult { name, partitions });
         }
         DeleteRecordsResponse { topics, ..DeleteRecordsResponse::default() }
     }
@@ -55,10 +61,11 @@ impl Handler for DeleteRecords {
 async fn delete(
     context: &Context,
     topic: Option<&Arc<Topic>>,
-    asked: &DeleteRecordsPartition,
+    index: i32,
+    offset: i64,
 ) -> Result<i64, ErrorCode> {
     let topic = topic.ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let partition = context.node.partitions.find(topic.id, asked.partition_index);
+    let partition = context.node.partitions.find(topic.id, index);
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     if topic.internal {
         return Err(ErrorCode::InvalidTopicException);
@@ -66,5 +73,5 @@ async fn delete(
     if topic.config.cleanup.compact && !topic.config.cleanup.delete {
         return Err(ErrorCode::PolicyViolation);
     }
-    partition.delete_records(asked.offset).await.map_err(ErrorCode::of)
+    partition.delete_records(offset).await.map_err(ErrorCode::of)
 }

@@ -4,7 +4,7 @@
 //! place is listed where it is, with what it lacks. Of a directory that is offline nothing is known. Source: KIP-113, KIP-827, KIP-1066;
 //! ReplicaManager.describeLogDirs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -79,14 +79,16 @@ fn wanted(context: &Context, topics: Option<&[DescribableLogDirTopic]>) -> Wante
             })
             .collect();
     };
-    let mut found: BTreeMap<Str, Vec<Arc<Partition>>> = BTreeMap::new();
+    let mut indexes: BTreeMap<&Str, BTreeSet<i32>> = BTreeMap::new();
     for asked in topics {
-        let Some(topic) = image.topic(&asked.topic) else { continue };
-        let of_topic =
-            asked.partitions.iter().filter_map(|index| partitions.find(topic.id, *index));
-        found.entry(asked.topic.clone()).or_default().extend(of_topic);
+        indexes.entry(&asked.topic).or_default().extend(&asked.partitions);
     }
-    found.into_iter().filter(|(_, partitions)| !partitions.is_empty()).collect()
+    let found = indexes.into_iter().filter_map(|(name, indexes)| {
+        let topic = image.topic(name)?;
+        let of_topic = indexes.into_iter().filter_map(|index| partitions.find(topic.id, index));
+        Some((name.clone(), of_topic.collect::<Vec<_>>()))
+    });
+    found.filter(|(_, partitions)| !partitions.is_empty()).collect()
 }
 
 /// What partitions of a topic take of a directory, if one is there. Looks into the folders of logs that

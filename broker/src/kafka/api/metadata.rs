@@ -25,6 +25,9 @@ use crate::kafka::operations;
 /// The API.
 pub(super) struct Metadata;
 
+/// First version that asks for topics by id; before it the ids are there and have to be empty (KIP-516).
+const TOPIC_ID_FROM: i16 = 12;
+
 impl Handler for Metadata {
     type Request = MetadataRequest;
     type Response = MetadataResponse;
@@ -32,6 +35,12 @@ impl Handler for Metadata {
 
     async fn handle(context: &Context, request: MetadataRequest) -> MetadataResponse {
         let node = &context.node;
+        let named = request.topics.as_deref().unwrap_or_default();
+        if context.version < TOPIC_ID_FROM
+            && named.iter().any(|topic| topic.name.is_none() || has_id(topic))
+        {
+            return refused(named);
+        }
         // An empty list meant every topic before null did (version 0).
         let all = match &request.topics {
             None => true,
@@ -71,19 +80,34 @@ async fn wanted(
     may_create: bool,
 ) -> Vec<MetadataResponseTopic> {
     // Named twice, answered once: else a small request could ask for any amount of memory.
+    // One id, and no name counts any more. Who asks by id may also leave names empty instead of null.
+    if wanted.iter().any(|topic| has_id(topic) || topic.name.is_none()) {
+        let by_id_alone = |topic: &&MetadataRequestTopic| has_id(topic) || topic.name.is_none();
+        let ids = wanted.iter().filter(by_id_alone).map(|topic| topic.topic_id);
+        let mut seen = HashSet::new();
+        return ids.filter(|id| seen.insert(*id)).map(|id| by_id(context, id)).collect();
+    }
     let mut seen = HashSet::new();
     let mut topics = Vec::new();
-    for topic in wanted {
-        if !seen.insert((topic.name.clone(), topic.topic_id)) {
-            continue;
+    for name in wanted.into_iter().filter_map(|topic| topic.name) {
+        if seen.insert(name.clone()) {
+            topics.push(by_name(context, name, may_create).await);
         }
-        // Who asks by id may leave the name empty instead of null, as the Java client does.
-        topics.push(match topic.name {
-            Some(name) if topic.topic_id == Uuid::ZERO => by_name(context, name, may_create).await,
-            _ => by_id(context, topic.topic_id),
-        });
     }
     topics
+}
+
+fn has_id(topic: &MetadataRequestTopic) -> bool {
+    topic.topic_id != Uuid::ZERO
+}
+
+/// Nothing but the error, for each topic. Source: MetadataRequest.getErrorResponse.
+fn refused(topics: &[MetadataRequestTopic]) -> MetadataResponse {
+    let refused = |topic: &MetadataRequestTopic| {
+        let name = topic.name.clone().unwrap_or_default();
+        missing(Some(name), topic.topic_id, ErrorCode::InvalidRequest)
+    };
+    MetadataResponse { topics: topics.iter().map(refused).collect(), ..MetadataResponse::default() }
 }
 
 fn by_id(context: &Context, id: Uuid) -> MetadataResponseTopic {

@@ -24,6 +24,8 @@ mod fetch_sessions;
 mod groups;
 mod live_groups;
 mod log_life;
+mod metadata;
+mod named_twice;
 mod node_cases;
 mod telemetry;
 mod transactions;

@@ -50,7 +50,7 @@ impl Handler for TxnOffsetCommit {
         let image = context.node.controller.image().clone();
         let mut commits = Vec::with_capacity(request.topics.len());
         let mut topics = Vec::with_capacity(request.topics.len());
-        for topic in request.topics {
+        for topic in request.topics.into_iter().filter(|topic| !topic.partitions.is_empty()) {
             let (commit, answer) = check(&image, topic);
             commits.extend(commit);
             topics.push(answer);

@@ -1,5 +1,7 @@
 //! Single requests: every field of the schema has a value from what fits it, or from what does not.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::super::schema::{Field, Struct, Type};
@@ -35,8 +37,11 @@ impl Plan {
         if self.chance(2) {
             step.cut = self.random.within(1..6);
         }
-        if api == "Produce" && step.body["Acks"] == 0 {
-            step.connection = 9;
+        if api == "Produce" {
+            keep_one_of_each(&mut step.body);
+            if step.body["Acks"] == 0 {
+                step.connection = 9;
+            }
         }
         self.steps.push(step);
     }
@@ -346,5 +351,16 @@ impl Plan {
             spec["key"] = true.into();
         }
         spec
+    }
+}
+
+/// Kafka drops all but the last batch of a partition that is named twice, and goes on without; so it is not drawn.
+fn keep_one_of_each(produce: &mut Value) {
+    let mut seen = HashSet::new();
+    for topic in produce["TopicData"].as_array_mut().into_iter().flatten() {
+        let name = [&topic["Name"], &topic["TopicId"]].map(Value::to_string);
+        if let Some(partitions) = topic["PartitionData"].as_array_mut() {
+            partitions.retain(|of| seen.insert((name.clone(), of["Index"].to_string())));
+        }
     }
 }

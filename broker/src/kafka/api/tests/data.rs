@@ -1,7 +1,7 @@
 //! Produce, Fetch, ListOffsets and groups, through a connection to a whole node.
 
 use duolog_log_core::gate::{GateAction, GatePoint};
-use duolog_log_core::ids::{ProducerEpoch, ProducerId, TopicId};
+use duolog_log_core::ids::{ProducerEpoch, ProducerId};
 use duolog_log_core::record::batch::{BatchHeader, SharedBatches};
 use duolog_log_core::record::{
     BatchBuilder, BatchKind, BatchParams, Compression, Compressor, NewRecord, ProducerSequence,
@@ -9,7 +9,6 @@ use duolog_log_core::record::{
 
 use crate::kafka::codec::messages::fetch_request::{FetchPartition, FetchTopic};
 use crate::kafka::codec::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use crate::kafka::codec::messages::metadata_request::MetadataRequestTopic;
 use crate::kafka::codec::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
@@ -17,8 +16,8 @@ use crate::kafka::codec::messages::offset_fetch_request::OffsetFetchRequestTopic
 use crate::kafka::codec::messages::{
     FetchRequest, FetchResponse, FindCoordinatorRequest, FindCoordinatorResponse,
     InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest, ListOffsetsResponse,
-    MetadataRequest, MetadataResponse, OffsetCommitRequest, OffsetCommitResponse,
-    OffsetFetchRequest, OffsetFetchResponse, ProduceResponse,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse,
+    ProduceResponse,
 };
 use crate::testing::coordinator_of;
 use crate::testing::served::{Client, TestNode, batch, batch_of, eventually, produce_request};
@@ -315,53 +314,6 @@ async fn the_greatest_time_is_that_of_its_record() {
         assert_eq!(offset_for(&mut client, &topic, -3).await, (0, 3, 9));
         assert_eq!(offset_for(&mut client, &topic, -2).await, (0, 2, -1));
     }
-    node.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn metadata_creates_what_it_may() {
-    let node = TestNode::start(&["num.partitions=3"]).await;
-    let mut client = node.connect().await;
-    let ask = |name: &str, create| MetadataRequest {
-        topics: Some(vec![MetadataRequestTopic {
-            name: Some(name.into()),
-            ..MetadataRequestTopic::default()
-        }]),
-        allow_auto_topic_creation: create,
-        ..MetadataRequest::default()
-    };
-    for (name, create, code, partitions) in
-        [("t", false, 3, 0), ("a/b", true, 17, 0), ("t", true, 0, 3), ("t", false, 0, 3)]
-    {
-        let response: MetadataResponse = client.call(9, &ask(name, create)).await;
-        let topic = &response.topics[0];
-        assert_eq!((topic.error_code, topic.partitions.len()), (code, partitions), "{name}");
-    }
-    let all: MetadataResponse =
-        client.call(12, &MetadataRequest { topics: None, ..MetadataRequest::default() }).await;
-    assert_eq!((all.topics.len(), all.brokers.len()), (1, 1));
-    assert_eq!(all.brokers[0].port, i32::from(node.kafka.port()));
-    assert_eq!(all.cluster_id, Some(node.node.cluster_id()));
-    // By id, with the name null or, as the Java client leaves it, empty.
-    let topic_id = all.topics[0].topic_id;
-    for (name, topic_id, code, partitions) in [
-        (None, topic_id, 0, 3),
-        (Some("".into()), topic_id, 0, 3),
-        (None, TopicId([9; 16]), 100, 0),
-    ] {
-        let topics = Some(vec![MetadataRequestTopic { name, topic_id }]);
-        let request = MetadataRequest { topics, ..MetadataRequest::default() };
-        let response: MetadataResponse = client.call(12, &request).await;
-        let topic = &response.topics[0];
-        assert_eq!((topic.error_code, topic.partitions.len()), (code, partitions));
-        assert_eq!(topic.topic_id, topic_id);
-    }
-    // Named a hundred times, answered once, as Kafka does.
-    let name = || MetadataRequestTopic { name: Some("t".into()), ..Default::default() };
-    let topics = (0..100).map(|_| name()).collect();
-    let request = MetadataRequest { topics: Some(topics), ..MetadataRequest::default() };
-    let response: MetadataResponse = client.call(9, &request).await;
-    assert_eq!(response.topics.len(), 1);
     node.stop().await;
 }
 

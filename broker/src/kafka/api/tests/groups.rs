@@ -388,7 +388,8 @@ fn only_groups_without_members_are_deleted() {
         join_all(&bench, &format!("live{version}"), 1);
         let asked = vec![topic(8, "t", id, &[(0, 5)])];
         let _: OffsetCommitResponse = bench.call(8, &commit("empty", asked));
-        let names = [format!("live{version}").as_str().into(), "empty".into(), "nobody".into()];
+        let live = format!("live{version}");
+        let names = [live.as_str(), "empty", "nobody", "empty"].map(Into::into);
         let request = DeleteGroupsRequest { groups_names: names.to_vec() };
         let deleted: DeleteGroupsResponse = bench.call(version, &request);
         let codes: Vec<_> = deleted.results.iter().map(|one| one.error_code).collect();

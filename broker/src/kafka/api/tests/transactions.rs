@@ -335,7 +335,7 @@ async fn one_unknown_partition_fails_the_whole_request() {
     let (node, mut client) = node().await;
     let producer = started(&mut client, "a").await;
     let places: &[(&str, &[i32])] = &[("t", &[0, 7]), ("missing", &[0])];
-    assert_eq!(add(&mut client, 3, "a", producer, places).await, [55, 3, 3]);
+    assert_eq!(add(&mut client, 3, "a", producer, places).await, [3, 55, 3]);
     assert_eq!(end(&mut client, 3, "a", producer, true).await.0, INVALID_TXN_STATE, "not begun");
     node.stop().await;
 }
