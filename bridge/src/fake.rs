@@ -193,6 +193,11 @@ impl FakeBackend {
         self.state.lock().unsettled.extend(queues);
     }
 
+    /// Producers can neither be registered nor leave.
+    pub(crate) fn refuse_producers(&self) {
+        self.state.lock().producers_refused = true;
+    }
+
     /// From now on each of `count` reads takes so long, and another record comes meanwhile.
     pub(crate) fn be_busy(&self, each: Duration, count: usize) {
         self.state.lock().busy_reads = (each, count);

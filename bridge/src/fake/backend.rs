@@ -371,16 +371,13 @@ impl Backend for FakeBackend {
     async fn producer_heartbeat(&self, group: &str, client: ClientFacts) -> Result<()> {
         let mut state = self.state.lock();
         let last_heartbeat_ms = self.now_ms();
-        let members = state.producers.entry(group.to_owned()).or_default();
+        let members = state.producers_of(group)?;
         members.insert(client.client_id.clone(), Member { client, last_heartbeat_ms });
         Ok(())
     }
 
     async fn producer_leave(&self, group: &str, client_id: &str) -> Result<()> {
-        let mut state = self.state.lock();
-        if let Some(members) = state.producers.get_mut(group) {
-            members.remove(client_id);
-        }
+        self.state.lock().producers_of(group)?.remove(client_id);
         Ok(())
     }
 

@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) pop_room: Option<usize>,
     /// What is settled while the next pop reads.
     pub(super) settled_meanwhile: Option<i64>,
+    /// Heartbeats and farewells of producers fail.
+    pub(super) producers_refused: bool,
     /// Queues whose acknowledgements fail.
     pub(super) unsettled: HashSet<i32>,
     /// How long each of so many reads takes, while the log goes on.
@@ -61,6 +63,14 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The producers of a group.
+    pub(super) fn producers_of(&mut self, group: &str) -> Result<&mut BTreeMap<Arc<str>, Member>> {
+        if self.producers_refused {
+            return Err(BackendError::CoordinatorNotReady { group: group.to_owned() });
+        }
+        Ok(self.producers.entry(group.to_owned()).or_default())
+    }
+
     pub(super) fn next_busy_read(&mut self) -> Option<Duration> {
         let (each, left) = &mut self.busy_reads;
         *left = left.checked_sub(1)?;

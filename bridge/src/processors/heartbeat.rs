@@ -4,6 +4,7 @@
 //! A heartbeat with a fingerprint (version 2) may leave the subscriptions out once they are known
 //! here; `IS_SUB_CHANGE` true asks for them again.
 //! Members of producer groups may be asked how a half message ended.
+//! A group that is refused ends nothing for the others; the answer then is the first refusal.
 //! Source: ClientManageProcessor.heartBeat, heartBeatV2.
 
 use std::collections::HashMap;
@@ -78,20 +79,28 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     }
     let is_full = data.heartbeat_fingerprint == 0;
     let mut is_changed = is_full;
+    let mut refused = None;
     for consumer in data.consumers {
         let group = consumer.group_name.clone();
         call.shared.tell(EventKind::RocketmqHeartbeat, &call.session, None, Some(&group));
         is_changed |= call.shared.fingerprints.replace(&group, data.heartbeat_fingerprint);
         let said = if is_full || !data.is_without_sub { Said::All } else { Said::NoSubscriptions };
-        let registered = register(&call, &client, consumer, said).await?;
-        is_changed |= registered == Registered::SubscriptionsWanted;
+        match register(&call, &client, consumer, said).await {
+            Ok(registered) => is_changed |= registered == Registered::SubscriptionsWanted,
+            Err(refusal) => drop(refused.get_or_insert(refusal)),
+        }
     }
     for group in &data.producers {
         // As the original: no rule for names here, and nothing without one.
         if !group.is_empty() {
             call.session.set_member();
-            call.backend().producer_heartbeat(group, client.clone()).await?;
+            if let Err(error) = call.backend().producer_heartbeat(group, client.clone()).await {
+                refused.get_or_insert(error.into());
+            }
         }
+    }
+    if let Some(refusal) = refused {
+        return Err(refusal);
     }
     let answer = call.reply.ok().with_field("IS_SUPPORT_HEART_BEAT_V2", true);
     Ok(answer.with_field("IS_SUB_CHANGE", is_changed))

@@ -103,6 +103,32 @@ async fn groups_with_illegal_names_are_passed_over() {
 }
 
 #[tokio::test]
+async fn a_refused_group_ends_nothing_for_the_others() {
+    let backend = FakeBackend::new();
+    let client = Client::new(backend.clone());
+    let topics: Vec<_> =
+        (0..SUBSCRIPTIONS_MAX).map(|number| format!("{{\"topic\":\"t{number}\"}}")).collect();
+    let flooding = |group: &str| {
+        let set = "\"subscriptionDataSet\":[";
+        consumer(group, "t", "*", 1).replace(set, &format!("{set}{},", topics.join(",")))
+    };
+    let groups = [flooding("big"), consumer("g", "t", "*", 1), flooding("large")];
+    let answer = beat(&client, &data(0, false, &groups)).await;
+    let remark = "group big subscribes to more than 10000 topics";
+    assert_eq!((answer.code, answer.remark.as_deref()), (1, Some(remark)), "the first refusal");
+    assert!(backend.group("g").is_some() && backend.group("big").is_none());
+    assert_eq!(backend.producer_group("p1").await.expect("a group").len(), 1);
+
+    let leaving = [("clientID", "c1"), ("producerGroup", "p1"), ("consumerGroup", "g")];
+    backend.refuse_producers();
+    assert_eq!(client.call(UNREGISTER, &leaving, b"").await.code, 1);
+    assert!(backend.group("g").is_none());
+    let answer = beat(&client, &data(0, false, &groups[1..2])).await;
+    assert_eq!(answer.code, 1);
+    assert!(backend.group("g").is_some());
+}
+
+#[tokio::test]
 async fn a_fingerprint_spares_the_subscriptions_once_they_are_known() {
     let backend = FakeBackend::new();
     let client = Client::new(backend.clone());
