@@ -34,7 +34,7 @@ use crate::config::topic::Overrides;
 use crate::config::values::Values;
 use crate::instruments::Instruments;
 use crate::kafka::features::{FEATURES, FeatureUpdate};
-use crate::limits::METADATA_CHANGES_MAX;
+use crate::limits::{KV_BYTES_MAX, KV_VALUES_MAX, METADATA_CHANGES_MAX};
 use crate::partitions::Partitions;
 use crate::random;
 
@@ -298,6 +298,9 @@ impl Controller {
         let (namespace, key) = (namespace.to_owned(), key.to_owned());
         self.change(move |image| {
             let unchanged = image.kv(&namespace, &key) == value.as_ref();
+            if let Some(value) = &value {
+                check_kv_room(image, &namespace, &key, value)?;
+            }
             let record = MetadataRecord::Kv { namespace, key, value };
             Ok((if unchanged { Vec::new() } else { vec![record] }, ()))
         })
@@ -314,6 +317,29 @@ impl Controller {
             }
         }
     }
+}
+
+/// Is there room for this value? What grows nothing always has it.
+fn check_kv_room(
+    image: &Image,
+    namespace: &str,
+    key: &str,
+    value: &str,
+) -> Result<(), ControllerError> {
+    let (count, bytes) = image.kv_size();
+    let held = image.kv(namespace, key);
+    let grows = held.is_none_or(|held| held.len() < value.len());
+    let names = namespace.len() + key.len();
+    let (count, bytes) = match held {
+        Some(held) => (count, bytes - held.len() + value.len()),
+        None => (count + 1, bytes + names + value.len()),
+    };
+    if grows && (count > KV_VALUES_MAX || bytes > KV_BYTES_MAX) {
+        return Err(ControllerError::LimitReached(format!(
+            "the store of texts holds at most {KV_BYTES_MAX} bytes and {KV_VALUES_MAX} values"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

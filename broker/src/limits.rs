@@ -54,6 +54,14 @@ pub const PARTITION_NUMBERS_MAX: u32 = 1 << 23;
 /// Changes of the metadata that wait for the owner of the metadata log; then requests wait.
 pub const METADATA_CHANGES_MAX: usize = 1024;
 
+/// Values of the name server's store of texts, by which mqadmin orders topics, forbids groups and has
+/// them pop; each change copies the store.
+pub const KV_VALUES_MAX: usize = 100_000;
+
+/// Their bytes, names included: all of them may go into one answer, whose frame has 16 MiB, and go with
+/// the rest of the metadata into one batch, the snapshot.
+pub const KV_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Descriptors that the logs of all partitions hold together at most: enough for those that are in
 /// use at once on one node, while ten thousand logs that rest hold none.
 pub const OPEN_FILES_MAX: usize = 640;

@@ -233,6 +233,14 @@ impl Image {
         of_namespace.map(|((_, key), value)| (key.clone(), value.clone())).collect()
     }
 
+    /// How many values the NameServer's store holds, and their bytes, names included.
+    pub fn kv_size(&self) -> (usize, usize) {
+        let one = |((namespace, key), value): (&(String, String), &String)| {
+            namespace.len() + key.len() + value.len()
+        };
+        (self.kv.len(), self.kv.iter().map(one).sum())
+    }
+
     /// All producer ids below this one are given out.
     pub fn next_producer_id(&self) -> i64 {
         self.next_producer_id

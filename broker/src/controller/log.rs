@@ -18,7 +18,7 @@ use duolog_log_core::replication::partition::Acks;
 
 use super::image::{Image, Topic};
 use super::names::METADATA_TOPIC;
-use super::record::{MetadataRecord, MetadataRecordError, TopicRecord};
+use super::record::{MetadataRecord, MetadataRecordError, TextTooLong, TopicRecord};
 use crate::clock;
 use crate::config::topic::Overrides;
 use crate::config::values::ConfigError;
@@ -72,6 +72,9 @@ pub enum MetadataLogError {
         /// What is wrong with it.
         source: MetadataRecordError,
     },
+    /// A record that was to be written has a text that it cannot hold.
+    #[error(transparent)]
+    TooLong(#[from] TextTooLong),
     /// A stored setting does not fit this version.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -127,7 +130,7 @@ impl MetadataLog {
         let now_ms = clock::now_ms();
         let mut builder = BatchBuilder::new(BatchParams::default());
         for record in records {
-            let (key, value) = record.encode();
+            let (key, value) = record.encode()?;
             let record = NewRecord {
                 timestamp: now_ms,
                 key: Some(&key),
@@ -159,11 +162,11 @@ impl MetadataLog {
     /// Writes a snapshot and drops what is before it, when that is worth it.
     async fn compact(&self, image: &Image) -> Result<(), MetadataLogError> {
         let records = image.records();
-        let size: u64 = records
-            .iter()
-            .map(MetadataRecord::encode)
-            .map(|(key, value)| (key.len() + value.map_or(0, |value| value.len())) as u64)
-            .sum();
+        let mut size = 0;
+        for record in &records {
+            let (key, value) = record.encode()?;
+            size += (key.len() + value.map_or(0, |value| value.len())) as u64;
+        }
         let held = self.partition.bytes();
         if held < GROWTH_BYTES_MIN || held < size.saturating_mul(GROWTH_FACTOR) {
             return Ok(());

@@ -10,7 +10,7 @@ use duolog_log_core::ids::ProducerId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::image::{Change, Image, Topic};
-use super::log::MetadataLog;
+use super::log::{MetadataLog, MetadataLogError};
 use super::record::MetadataRecord;
 use super::routes::Routes;
 use super::{ControllerError, ProducerIds};
@@ -104,7 +104,10 @@ impl Owner {
                 .push(change.map_err(|error| ControllerError::InvalidConfig(error.to_string()))?);
         }
         let written = self.log.append(&records).await;
-        written.map_err(|error| ControllerError::NotWritable(error.to_string()))?;
+        written.map_err(|error| match error {
+            MetadataLogError::TooLong(error) => ControllerError::InvalidConfig(error.to_string()),
+            error => ControllerError::NotWritable(error.to_string()),
+        })?;
         // Partitions first: whoever finds a topic in the image must find its partitions.
         let image = Arc::new(image);
         let mut publications = Vec::new();

@@ -143,6 +143,14 @@ pub enum MetadataRecordError {
     TrailingBytes(usize),
 }
 
+/// A text that no record can hold; nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a text of {bytes} bytes, at most {} can be kept", u16::MAX)]
+pub struct TextTooLong {
+    /// Its length.
+    pub bytes: usize,
+}
+
 type Result<T> = std::result::Result<T, MetadataRecordError>;
 
 const CLUSTER: i16 = 0;
@@ -162,7 +170,9 @@ const VERSION: i16 = 0;
 
 impl MetadataRecord {
     /// The key and value to store.
-    pub fn encode(&self) -> (Bytes, Option<Bytes>) {
+    ///
+    /// Errors when a text is longer than its length can say.
+    pub fn encode(&self) -> std::result::Result<(Bytes, Option<Bytes>), TextTooLong> {
         let mut key = Writer::default();
         let mut value = Writer::default();
         value.out.put_i16(VERSION);
@@ -227,7 +237,10 @@ impl MetadataRecord {
                 true
             }
         };
-        (key.out.freeze(), present.then(|| value.out.freeze()))
+        match key.too_long.or(value.too_long) {
+            Some(too_long) => Err(too_long),
+            None => Ok((key.out.freeze(), present.then(|| value.out.freeze()))),
+        }
     }
 
     /// Reads a stored key and value.
@@ -313,13 +326,17 @@ impl MetadataRecord {
 #[derive(Default)]
 struct Writer {
     out: BytesMut,
+    /// The first text whose length does not fit; what is written is then of no use.
+    too_long: Option<TextTooLong>,
 }
 
 impl Writer {
-    /// Text over 65,535 bytes is cut at a character; callers bound it far below.
     fn text(&mut self, text: &str) {
-        let text = text.get(..text.floor_char_boundary(usize::from(u16::MAX))).unwrap_or_default();
-        self.out.put_u16(text.len() as u16);
+        let Ok(length) = u16::try_from(text.len()) else {
+            self.too_long = self.too_long.or(Some(TextTooLong { bytes: text.len() }));
+            return;
+        };
+        self.out.put_u16(length);
         self.out.put_slice(text.as_bytes());
     }
 

@@ -12,6 +12,7 @@ use super::topics::{Door, IfExists, Imported, NewTopic};
 use super::*;
 use crate::config::change::Change as ConfigChange;
 use crate::config::topic::Overrides;
+use crate::limits::KV_BYTES_MAX;
 use crate::node::Node;
 use crate::testing::served::{TestNode, config};
 
@@ -159,6 +160,45 @@ async fn change_until_halted(node: &Node) -> Answered {
         answered.insert("b", 0);
     }
     answered
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_kept_whole_is_refused_and_changes_nothing() {
+    let node = TestNode::start(&[]).await;
+    let controller = &node.node.controller;
+    let refused = Err(ControllerError::InvalidConfig(
+        "a text of 65536 bytes, at most 65535 can be kept".to_owned(),
+    ));
+    controller.put_kv("n", "k", Some("v".to_owned())).await.expect("put");
+    assert_eq!(controller.put_kv("n", "k", Some("v".repeat(65_536))).await, refused);
+    assert_eq!(controller.image().kv("n", "k").map(String::as_str), Some("v"));
+    let mut group = SubscriptionGroup::with_defaults("g".into());
+    group.retry_policy = "p".repeat(65_536);
+    assert_eq!(controller.put_subscription_group(group.clone()).await, refused);
+    assert!(controller.image().subscription_group("g").is_none());
+    group.retry_policy.pop();
+    controller.put_subscription_group(group.clone()).await.expect("put");
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let image = node.node.controller.image();
+    assert_eq!(image.subscription_group("g").map(|held| (**held).clone()), Some(group));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_of_texts_is_bounded_and_room_comes_back() {
+    let node = TestNode::start(&[]).await;
+    let controller = &node.node.controller;
+    let value = "v".repeat(65_000);
+    let count = KV_BYTES_MAX / value.len();
+    for number in 0..count {
+        controller.put_kv("n", &format!("k{number:03}"), Some(value.clone())).await.expect("put");
+    }
+    let refused = controller.put_kv("n", "more", Some(value.clone())).await;
+    let text = "the store of texts holds at most 8388608 bytes and 100000 values".to_owned();
+    assert_eq!(refused, Err(ControllerError::LimitReached(text)));
+    assert_eq!(controller.image().kv_of("n").len(), count);
+    controller.put_kv("n", "k000", Some("changed".to_owned())).await.expect("less than before");
+    controller.put_kv("n", "k001", None).await.expect("deleted");
+    controller.put_kv("n", "more", Some(value)).await.expect("there is room again");
 }
 
 /// Whether the image holds every answered change, and nothing that was never asked for.

@@ -44,7 +44,7 @@ fn samples() -> Vec<MetadataRecord> {
 #[test]
 fn every_record_reads_back() {
     for record in samples() {
-        let (key, value) = record.encode();
+        let (key, value) = record.encode().expect("storable");
         assert_eq!(MetadataRecord::decode(&key, value.as_deref()), Ok(record));
     }
 }
@@ -52,7 +52,7 @@ fn every_record_reads_back() {
 #[test]
 fn a_record_cut_anywhere_is_refused() {
     for record in samples() {
-        let (key, value) = record.encode();
+        let (key, value) = record.encode().expect("storable");
         for end in 0..key.len() {
             assert!(MetadataRecord::decode(&key[..end], value.as_deref()).is_err(), "{record:?}");
         }
@@ -67,6 +67,21 @@ fn a_record_cut_anywhere_is_refused() {
             );
         }
     }
+}
+
+#[test]
+fn what_a_text_cannot_hold_is_refused_and_not_cut() {
+    let kv = |length: usize| MetadataRecord::Kv {
+        namespace: "n".into(),
+        key: "k".into(),
+        value: Some("é".repeat(length / 2) + &"v".repeat(length % 2)),
+    };
+    let longest = kv(65_535);
+    let (key, value) = longest.encode().expect("storable");
+    assert_eq!(MetadataRecord::decode(&key, value.as_deref()), Ok(longest));
+    assert_eq!(kv(65_536).encode(), Err(TextTooLong { bytes: 65_536 }));
+    let key = MetadataRecord::Kv { namespace: "n".repeat(70_000), key: "k".into(), value: None };
+    assert_eq!(key.encode(), Err(TextTooLong { bytes: 70_000 }));
 }
 
 #[test]
