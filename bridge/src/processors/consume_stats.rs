@@ -4,7 +4,7 @@
 //! below 0 and reach 0.
 //! Source: AdminBrokerProcessor.getConsumeStats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Call, Outcome, Refusal};
@@ -87,9 +87,12 @@ fn wanted<B: Backend>(
     list: Option<&str>,
     positions: &Positions,
 ) -> Vec<String> {
-    if let Some(list) = list {
-        let names = list.split(SEPARATOR).filter(|name| !name.is_empty());
-        return names.map(str::to_owned).collect();
+    if let Some(list) = list.filter(|list| !list.trim().is_empty()) {
+        // Each once, however often it is named.
+        let names: BTreeSet<_> = list.split(SEPARATOR).filter(|name| !name.is_empty()).collect();
+        if !names.is_empty() {
+            return names.into_iter().map(str::to_owned).collect();
+        }
     }
     let mut names: Vec<String> = match topic.filter(|name| !name.trim().is_empty()) {
         Some(topic) => vec![topic.to_owned()],

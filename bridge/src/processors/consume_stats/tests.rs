@@ -79,6 +79,12 @@ async fn which_topics() {
     assert_eq!(stats(&backend, &[("topic", "nowhere")]).await, body(&[]));
     let both = [&other[..], &t1].concat();
     assert_eq!(stats(&backend, &[("topicList", "other;nowhere;t1;")]).await, body(&both));
+    let repeated = "t1;other;".repeat(1_000);
+    assert_eq!(stats(&backend, &[("topicList", &repeated)]).await, body(&both), "each once");
+    for blank in ["", " ", ";;"] {
+        let fields = [("topic", "other"), ("topicList", blank)];
+        assert_eq!(stats(&backend, &fields).await, body(&other), "{blank:?}: no list");
+    }
     // A live group is asked for what it subscribes to alone; a list is not sifted.
     backend
         .register(
