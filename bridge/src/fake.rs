@@ -178,6 +178,11 @@ impl FakeBackend {
         log.batches.retain(|batch| batch.next_offset() > start);
     }
 
+    /// Damages what this log holds from `offset` on.
+    pub(crate) fn spoil(&self, topic: &str, partition: i32, offset: i64) {
+        self.state.lock().log(topic, partition).spoilt = Some(offset);
+    }
+
     /// Serves this log no longer.
     pub(crate) fn lose_log(&self, topic: &str, partition: i32) {
         {

@@ -215,7 +215,7 @@ impl Backend for FakeBackend {
     }
 
     async fn deliverable_end(&self, topic: &Topic, partition: i32, end: i64) -> Result<i64> {
-        self.state.lock().served(topic, partition).map(|log| log.deliverable_end(end))
+        self.state.lock().served(topic, partition)?.deliverable_end(end)
     }
 
     async fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {

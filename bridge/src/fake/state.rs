@@ -85,6 +85,8 @@ pub(super) struct Log {
     pub(super) end: i64,
     pub(super) bytes: u64,
     pub(super) batches: Vec<Arc<SharedBatch>>,
+    /// From this offset on nothing can be read.
+    pub(super) spoilt: Option<i64>,
 }
 
 impl State {
@@ -180,10 +182,20 @@ impl Log {
     }
 
     /// One past the last record below `end`, the log start if there is none.
-    pub(super) fn deliverable_end(&self, end: i64) -> i64 {
+    pub(super) fn deliverable_end(&self, end: i64) -> Result<i64> {
+        self.check_readable(end - 1)?;
         let offsets = self.batches.iter().flat_map(|batch| batch.decoded().iter());
         let below = offsets.map(|record| record.offset + 1).filter(|next| *next <= end);
-        below.max().unwrap_or(self.start).max(self.start)
+        Ok(below.max().unwrap_or(self.start).max(self.start))
+    }
+
+    fn check_readable(&self, offset: i64) -> Result<()> {
+        match self.spoilt {
+            Some(from) if from <= offset => {
+                Err(BackendError::CorruptBatch { offset: from, reason: "spoilt".into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn read(&self, request: ReadRequest<'_>) -> Result<ReadAnswer> {
@@ -195,6 +207,7 @@ impl Log {
                 last_stable_offset: self.end,
             });
         }
+        self.check_readable(request.offset)?;
         let mut batches = Vec::new();
         let mut next_offset = request.offset;
         let mut records = 0;

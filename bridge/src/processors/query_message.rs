@@ -4,7 +4,8 @@
 //! A topic's `rmq.key.index` says whether Kafka producers' are found.
 //! By the index of keys, from the first batch appended at `beginTimestamp` on (a unique key tells that
 //! time nearly to the second); what the index does not say is found by reading. What takes too long is
-//! refused in words, since "not found" would be untrue; the index made meanwhile stays.
+//! refused in words, since "not found" would be untrue; the index made meanwhile stays. A queue that
+//! is damaged keeps nobody from what others hold.
 //! Leaves out: `indexType` and `lastKey` (5.4), which ask the same of the original's other index.
 //! Source: QueryMessageProcessor.queryMessage, DefaultMessageStore.queryMessage, IndexService.
 
@@ -53,12 +54,22 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Result<Answer, Refusal>
         return Err(Refusal::new(ResponseCode::SYSTEM_BUSY, remark));
     };
     let mut found = Found::new(count);
+    let mut fault = None;
     if let Some(topic) = call.shared.topic(name) {
         for queue_id in 0..topic.partitions {
-            query.look_through(&call, name, (&topic, queue_id), &mut found).await?;
+            let looked = query.look_through(&call, name, (&topic, queue_id), &mut found).await;
+            let Err(refusal) = looked else { continue };
+            if query.is_over() {
+                return Err(refusal);
+            }
+            // The other queues are there all the same.
+            fault.get_or_insert(refusal);
         }
     }
     if found.messages.is_empty() {
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         let remark = "can not find message, maybe time range not correct";
         return Err(Refusal::new(ResponseCode::QUERY_NOT_FOUND, remark));
     }
@@ -168,9 +179,10 @@ impl Query<'_> {
         loop {
             let hits = VecDeque::new();
             let mut way = Way { place, topic, position: start, end, hits, has_older_hits: false };
-            self.walk(backend, &mut way, found).await?;
+            let walked = self.walk(backend, &mut way, found).await;
             let oldest_hit = way.hits.front().copied();
             let is_enough = self.look_at_hits(backend, &mut way, found).await?;
+            walked?;
             match oldest_hit {
                 Some(oldest) if way.has_older_hits && !is_enough => end = oldest,
                 _ => return Ok(()),
@@ -289,8 +301,12 @@ impl Query<'_> {
         Ok(count)
     }
 
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
     fn check_time(&self, way: &Way<'_>) -> Result<(), Refusal> {
-        if Instant::now() < self.until {
+        if !self.is_over() {
             return Ok(());
         }
         Err(self.too_slow(way.place.queue_id, way.position, way.end))

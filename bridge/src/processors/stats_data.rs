@@ -5,7 +5,7 @@
 //! Leaves out: the other figures of the original; averages of a call are 0.
 //! Source: AdminBrokerProcessor.viewBrokerStatsData, StatsItem.
 
-use super::store_time::if_there;
+use super::store_time::if_readable;
 use super::{Call, Outcome, Refusal};
 use crate::backend::{Backend, Boundary, Topic};
 use crate::bodies::{BrokerStatsData, BrokerStatsItem};
@@ -58,7 +58,7 @@ async fn stored<B: Backend>(
             let since_ms = now_ms.saturating_sub(span_ms);
             let first =
                 shared.backend.search_append_time(topic, queue_id, since_ms, Boundary::Lower);
-            let first = if_there(first.await)?.flatten();
+            let first = if_readable(first.await)?.flatten();
             *sum += first.map_or(0, |first| end.saturating_sub(first).max(0));
         }
     }

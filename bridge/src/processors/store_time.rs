@@ -9,7 +9,7 @@ use crate::translate::message;
 
 impl<B: Backend> Shared<B> {
     /// One past the last message below `end`; see [`Backend::deliverable_end`]. 0 of a queue that
-    /// is not there.
+    /// is not there or cannot be read there.
     pub(crate) async fn deliverable_end(
         &self,
         topic: &Topic,
@@ -21,7 +21,7 @@ impl<B: Backend> Shared<B> {
             return Ok(0);
         }
         let end = self.backend.deliverable_end(topic, queue_id, end).await;
-        Ok(if_there(end)?.unwrap_or(0))
+        Ok(if_readable(end)?.unwrap_or(0))
     }
 
     /// Store time of the last message below `end`, milliseconds since 1970; `None` if there is none.
@@ -36,7 +36,7 @@ impl<B: Backend> Shared<B> {
     }
 
     /// Store time of the first message at or after `offset`, milliseconds since 1970; `None` if
-    /// none is at hand.
+    /// none is at hand or it cannot be read.
     pub(crate) async fn store_time_ms(
         &self,
         topic: &Topic,
@@ -46,12 +46,21 @@ impl<B: Backend> Shared<B> {
         let (bytes_max, records_max) = (1, 1);
         let request =
             ReadRequest { topic, partition: queue_id, offset, bytes_max, records_max, tags: None };
-        let Some(read) = if_there(self.backend.read(request).await)? else { return Ok(None) };
+        let Some(read) = if_readable(self.backend.read(request).await)? else { return Ok(None) };
         let batch = read.batches.first();
         Ok(batch.and_then(|batch| {
             let record = batch.decoded().iter_from(offset).next()?;
             Some(message::store_time_ms(&record, batch.append_time_ms()))
         }))
+    }
+}
+
+/// As [`if_there`]; `None` also where the log is damaged: what is said of other queues is true all the
+/// same.
+pub(super) fn if_readable<T>(found: Result<T, BackendError>) -> Result<Option<T>, Refusal> {
+    match found {
+        Err(BackendError::CorruptBatch { .. }) => Ok(None),
+        found => if_there(found),
     }
 }
 

@@ -4,7 +4,7 @@
 //! times, so nothing has to be counted.
 //! Source: AdminBrokerProcessor.getTopicStatsInfo.
 
-use super::store_time::if_there;
+use super::store_time::if_readable;
 use super::{Call, Outcome, Refusal};
 use crate::backend::{Backend, Boundary, Topic};
 use crate::bodies::{MessageQueue, TopicOffset, TopicStatsTable};
@@ -57,7 +57,7 @@ async fn appended_lately<B: Backend>(
     }
     let since_ms = shared.backend.now_ms().saturating_sub(LATELY_MS);
     let first = shared.backend.search_append_time(topic, queue_id, since_ms, Boundary::Lower);
-    let first = if_there(first.await)?.flatten();
+    let first = if_readable(first.await)?.flatten();
     Ok(first.map_or(0, |first| end.saturating_sub(first).max(0)))
 }
 

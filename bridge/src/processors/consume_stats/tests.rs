@@ -106,3 +106,16 @@ async fn which_topics() {
     let unknown = stats(&backend, &[("consumerGroup", "nobody")]).await;
     assert_eq!(unknown, body(&[]));
 }
+
+#[tokio::test]
+async fn a_damaged_queue_keeps_nobody_from_the_others() {
+    let backend = backend(2).await;
+    backend.write_tagged("t1", 1, &[("", "sound")]);
+    let start = backend.now_ms() - 10;
+    backend.spoil("t1", 0, 2);
+    let rows = [row("t1", 0, 4, 2, start), row("t1", 1, 1, 0, 0)];
+    assert_eq!(stats(&backend, &[]).await, body(&rows), "what was consumed can be read");
+    backend.spoil("t1", 0, 0);
+    let rows = [row("t1", 0, 4, 2, 0), row("t1", 1, 1, 0, 0)];
+    assert_eq!(stats(&backend, &[]).await, body(&rows));
+}

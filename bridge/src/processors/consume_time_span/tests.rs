@@ -56,3 +56,19 @@ async fn an_empty_queue_has_no_times() {
     let answer = client.call(303, &[("topic", "nowhere"), ("group", "g")], b"").await;
     assert_eq!((answer.code, answer.remark.as_deref()), (17, Some("topic[nowhere] not exist")));
 }
+
+#[tokio::test]
+async fn a_damaged_queue_has_no_times() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 2);
+    backend.write_tagged("t1", 0, &[("", "a")]);
+    backend.write_tagged("t1", 1, &[("", "b")]);
+    backend.spoil("t1", 0, 0);
+    let start = backend.now_ms();
+    let answer = Client::new(backend).call(303, &[("topic", "t1"), ("group", "g")], b"").await;
+    let text = String::from_utf8_lossy(&answer.body);
+    for expected in [-1, start] {
+        let expected = format!("\"minTimeStamp\":{expected},");
+        assert!(text.contains(&expected), "{expected} in {text}");
+    }
+}

@@ -198,3 +198,19 @@ async fn the_index_says_where_the_messages_are_and_reading_finds_the_rest() {
         assert_eq!(ask(&client, "none", "32", ALWAYS).await.code, 22);
     }
 }
+
+#[tokio::test]
+async fn a_damaged_queue_keeps_nobody_from_the_others() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 4);
+    let client = Client::new(backend.clone());
+    send(&client, "0", "k", "0A", "before").await;
+    send(&client, "0", "lost", "0B", "damaged").await;
+    send(&client, "3", "k", "0C", "behind").await;
+    backend.spoil("t1", 0, 0);
+    let answer = ask(&client, "k", "32", ALWAYS).await;
+    assert_eq!((answer.code, bodies(&answer)), (0, vec!["behind".to_owned()]));
+    let answer = ask(&client, "lost", "32", ALWAYS).await;
+    let remark = Some("batch at offset 0 cannot be read: spoilt");
+    assert_eq!((answer.code, answer.remark.as_deref()), (1, remark), "it may be there");
+}

@@ -52,3 +52,20 @@ async fn a_topic_that_is_not_there() {
     let answer = Client::new(FakeBackend::new()).call(202, &[("topic", "t1")], b"").await;
     assert_eq!((answer.code, answer.remark.as_deref()), (17, Some("topic[t1] not exist")));
 }
+
+#[tokio::test]
+async fn a_damaged_queue_has_its_ends_and_no_time() {
+    let backend = FakeBackend::new();
+    backend.add_topic("t1", 2);
+    backend.write_tagged("t1", 0, &[("", "a")]);
+    backend.write_tagged("t1", 1, &[("", "b")]);
+    backend.spoil("t1", 0, 0);
+    let stored = backend.now_ms();
+    let answer = Client::new(backend).call(202, &[("topic", "t1")], b"").await;
+    let text = String::from_utf8_lossy(&answer.body);
+    for expected in
+        ["\"lastUpdateTimestamp\":0,\"maxOffset\":1", &format!("{stored},\"maxOffset\":1")]
+    {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
