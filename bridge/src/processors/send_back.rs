@@ -12,6 +12,7 @@ use duolog_log_core::gate::GatePoint;
 
 use super::instruments::Spot;
 use super::rules::{DLQ_PREFIX, RETRY_PREFIX, SEE_FAQ};
+use super::send_message::check_broker_permission;
 use super::topics::{plain_topic, stored_name};
 use super::view_message::{self, Found};
 use super::{Call, Outcome, Refusal};
@@ -52,6 +53,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
             format!("subscription group not exist, {} {SEE_FAQ}", request.group),
         ));
     };
+    check_broker_permission(&call.backend().config())?;
     // A group without retry queues wants nothing back.
     if group.retry_queues > 0 {
         send_back(&call, &request, &group).await?;

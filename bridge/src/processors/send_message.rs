@@ -66,10 +66,7 @@ pub(super) async fn store<B: Backend>(
     header: &SendHeader<'_>,
     config: &NodeConfig,
 ) -> Outcome {
-    if config.broker_permission & PERM_WRITE == 0 {
-        let ip = config.broker_address.ip();
-        return Err(no_permission(format!("the broker[{ip}] sending message is forbidden")));
-    }
+    check_broker_permission(config)?;
     rules::validate_topic(header.topic)?;
     if rules::is_send_forbidden(header.topic) {
         let topic = header.topic;
@@ -126,6 +123,15 @@ pub(super) async fn store<B: Backend>(
         Some(handle) => answer.with_field("recallHandle", handle),
         None => answer,
     })
+}
+
+/// May anything be sent to this broker (`brokerPermission`)?
+pub(super) fn check_broker_permission(config: &NodeConfig) -> Result<(), Refusal> {
+    if config.broker_permission & PERM_WRITE == 0 {
+        let ip = config.broker_address.ip();
+        return Err(no_permission(format!("the broker[{ip}] sending message is forbidden")));
+    }
+    Ok(())
 }
 
 fn answer<B: Backend>(

@@ -152,6 +152,10 @@ async fn what_cannot_be_sent_back_is_refused_in_the_originals_words() {
     group.retry_queues = 0;
     backend.put_subscription_group(group).await.expect("stored");
     assert_eq!(send_back(&client, 0, 0, 0).await.code, 0, "such a group wants nothing back");
+    backend.configure(|config| config.broker_permission = PERM_READ);
+    let answer = send_back(&client, 0, 0, 0).await;
+    let remark = Some("the broker[127.0.0.1] sending message is forbidden");
+    assert_eq!((answer.code, answer.remark.as_deref()), (16, remark));
     backend.delete_subscription_group("g").await.expect("deleted");
     backend.configure(|config| config.auto_create_subscription_group = false);
     assert_eq!(send_back(&client, 0, 0, 0).await.code, 26);
