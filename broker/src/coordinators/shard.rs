@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Cold ──── a request, or the round at start ──▶ Loading ── the log is read ──▶ Serving
-//! Loading ─ the log cannot be read ────────────▶ Cold, for a while
+//! Loading ─ the log cannot be read ────────────▶ Cold, for a while; then again of itself
 //! Serving ─ an append failed after it may have
 //!           reached the log ───────────────────▶ Loading: only the log knows what is true
 //! any ───── the topic is gone, the node stops ─▶ Resigned
@@ -24,8 +24,11 @@ use super::kind::{Event, Kind};
 use super::load::{self, LoadError, Loaded};
 use crate::partitions::{Partition, Registration};
 
-/// A log that could not be read is left alone for so long.
+/// A log that could not be read is left alone for so long, whoever asks.
 const LOAD_AGAIN_AFTER_MS: i64 = 1_000;
+
+/// And is read anew after so long at most though nobody asks: each time costs reading all of it.
+const LOAD_AGAIN_WITHIN_MS: i64 = 60_000;
 
 /// One coordinator.
 pub(super) struct Shard<K: Kind> {
@@ -44,6 +47,8 @@ struct State<K: Kind> {
     memory: K::Memory,
     /// When the timer wakes this shard: at its next deadline, or earlier.
     alarm: Option<i64>,
+    /// For how long the log is left alone when it cannot be read once more and nobody asks.
+    load_again_ms: i64,
 }
 
 enum Phase<K: Kind> {
@@ -80,6 +85,7 @@ impl<K: Kind> Shard<K> {
             next_request: 0,
             memory: K::Memory::default(),
             alarm: None,
+            load_again_ms: LOAD_AGAIN_AFTER_MS,
         };
         Self { index, partition, kind, state: Mutex::new(state), settled: Notify::new() }
     }
@@ -289,6 +295,7 @@ impl<K: Kind> Shard<K> {
                     let Loaded { mut runtime, log_end, high_watermark } = loaded;
                     runtime.finish_load(Offset(log_end), Offset(high_watermark), now);
                     self.kind.loaded(&mut runtime, &mut state.memory, now);
+                    state.load_again_ms = LOAD_AGAIN_AFTER_MS;
                     Phase::Serving(Box::new(Serving { runtime, log_end }))
                 }
                 Err(LoadError::Gone) => Phase::Resigned,
@@ -299,12 +306,20 @@ impl<K: Kind> Shard<K> {
                         "the {} cannot be read",
                         K::CONTENT
                     );
+                    self.load_again(state, now);
                     Phase::Cold { not_before_ms: now.after(LOAD_AGAIN_AFTER_MS) }
                 }
             };
         });
         self.settled.notify_waiters();
         self.follow(log_end).await;
+    }
+
+    /// Has the timer begin once more: nobody may ask, and what waits in the log is due all the same.
+    fn load_again(&self, state: &mut State<K>, now: Now) {
+        let at = now.after(state.load_again_ms);
+        state.load_again_ms = state.load_again_ms.saturating_mul(2).min(LOAD_AGAIN_WITHIN_MS);
+        self.kind.env().timer.set(self.index, state.alarm.replace(at), at);
     }
 
     /// What was read up to `log_end` may not have been committed yet: tells the runtime when it is.

@@ -1,6 +1,7 @@
 //! Timers on a node whose disk fails, and whose gates hold.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use bytes::Bytes;
 use duolog_bridge::translate::origin::{ORIGIN_HEADER, Origin};
@@ -152,6 +153,27 @@ async fn a_recalled_message_never_arrives() {
     node.node.instruments.release(hold);
     let disk = node.stop().await;
     let node = TestNode::start_on(disk, &[]).await;
+    eventually("the log is read", || node.node.timers.waiting_count() == 1).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_cannot_be_read_is_read_later_though_nobody_asks() {
+    let node = TestNode::start(&["rocketmq.flushIntervalCommitLog=1"]).await;
+    node.create_topic("t", &[]).await;
+    node.node.timers.store(timed(0, clock::now_ms() + 600_000, "a")).await.expect("stored");
+    let disk = node.stop().await;
+    let file = format!("/data/{}-0/00000000000000000000.log", names::TIMER_TOPIC);
+    let path = Path::new(&file);
+    let sound = disk.content(path).expect("a file");
+    let mut damaged = sound.clone();
+    *damaged.last_mut().expect("a batch") ^= 1;
+    disk.overwrite(path, &damaged);
+    let node = TestNode::start_on(disk.clone(), &[]).await;
+    let shard = node.node.timers.courier.service.shard_at(0).expect("a coordinator");
+    shard.ready().await;
+    assert!(!shard.is_serving());
+    disk.overwrite(path, &sound);
     eventually("the log is read", || node.node.timers.waiting_count() == 1).await;
     node.stop().await;
 }
