@@ -166,10 +166,15 @@ impl TimerShard {
         outcome
     }
 
-    /// Has the alarm ring when the first message is due, or when the clock is to be looked at.
+    /// Has the alarm ring when the first message is due, or when the clock is to be looked at; or
+    /// whether there is room for what is held back, which may have come while nothing was.
     fn set_alarm(&mut self, outcome: &mut Outcome<Self>, now: Now) {
-        let Some(due_ms) = self.waiting.first_due_ms() else { return };
-        let delay_ms = due_ms.saturating_sub(now.wall_ms).clamp(0, LOOK_EVERY_MS);
+        let due_ms = self.waiting.first_due_ms();
+        let delay_ms = match due_ms.map(|due_ms| due_ms.saturating_sub(now.wall_ms)) {
+            Some(delay_ms) => delay_ms.clamp(0, LOOK_EVERY_MS),
+            None if self.waiting.held_back().next().is_some() => LOOK_EVERY_MS,
+            None => return,
+        };
         self.set_alarm_at(outcome, now.after(delay_ms));
     }
 

@@ -11,6 +11,7 @@ use crate::delivery::{Delivers, StoredMessage};
 use crate::error::AppendError;
 use crate::limits::ON_THEIR_WAY_MAX;
 use crate::record::timer::{TimedMessage, TimerRecord};
+use crate::runtime::Effect;
 use crate::testing::{BEGIN, Driven};
 
 type Answer = Result<Response, TimerError>;
@@ -201,6 +202,33 @@ fn what_cannot_be_reached_keeps_nothing_else_waiting() {
     assert_eq!((rest.len(), &*rest[0], bench.waiting()), (5, "held back at once", 0));
     first.extend(rest.into_iter().skip(1));
     assert_eq!(first, (0..count - 1).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(bench.runtime.next_deadline(), None, "nothing left to look for");
+}
+
+/// Room that is made while nothing is held back, and shows only once something is.
+#[test]
+fn what_is_held_back_while_room_is_being_made_is_not_forgotten() {
+    let mut bench = Bench::new();
+    for number in 0..ON_THEIR_WAY_MAX {
+        bench.store("a", 1_000_000, &number.to_string()).unwrap();
+    }
+    bench.store("a", 1_000_500, "late").unwrap();
+    while bench.pass(0) {}
+    assert_eq!(bench.waiting(), 1);
+    let notes = bench.runtime.shard().deliveries().open(&target("a"), Offset(-1), usize::MAX);
+    let last = notes.last().expect("a note").at;
+    bench.runtime.notify(TimerShard::done(target("a"), last), bench.now);
+    let Some(Effect::Append { id, records, .. }) = bench.runtime.poll_effect() else {
+        panic!("it is noted that all have arrived")
+    };
+    bench.pass(500);
+    let base = Offset(bench.log.len() as i64);
+    bench.log.extend(records);
+    bench.runtime.appended(id, base, bench.now);
+    bench.runtime.advance_high_watermark(Offset(bench.log.len() as i64));
+    bench.perform();
+    bench.pass_timers(1_000);
+    assert_eq!((bench.deliver("a"), bench.waiting()), (vec!["late".to_owned()], 0));
     assert_eq!(bench.runtime.next_deadline(), None, "nothing left to look for");
 }
 
