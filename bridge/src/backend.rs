@@ -28,8 +28,8 @@ pub use half::{HalfEnding, HalfView, NewHalf};
 pub use node::{NodeConfig, RuntimeCounters};
 pub use pop::{PopAgain, PopBackend, PopFresh, PopOffsets, PopOrder, PopPlan, PopQueue, PopTake};
 pub use record::{
-    Appended, Boundary, CommittedOffset, Durability, NewRecord, NewRecords, PartitionView,
-    ReadAnswer, ReadRequest, Recall, Stored, TimedRecord, Wake,
+    Appended, Boundary, CommittedOffset, Durability, LOOK_FOR_TOPIC, NewRecord, NewRecords,
+    PartitionView, ReadAnswer, ReadRequest, Recall, Stored, TimedRecord, Wake,
 };
 pub use topic::{PERM_INHERIT, PERM_READ, PERM_WRITE, Topic, TopicSpec};
 
@@ -202,6 +202,8 @@ pub trait Backend: PopBackend {
 
     /// Resolves when the partition's LSO is above `offset`, at once if it is already. Waits on the
     /// published offsets; an unresolved wait costs no timer and no task.
+    /// Of a built-in topic that nobody has sent to yet (its id is zero): `Gone` after [`LOOK_FOR_TOPIC`],
+    /// since it may be there by then.
     fn wait_beyond(
         &self,
         topic: &Topic,

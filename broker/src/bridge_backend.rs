@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use duolog_bridge::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, Member, NewHalf, NewRecords,
-    NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
-    RuntimeCounters, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, LOOK_FOR_TOPIC, Member,
+    NewHalf, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest,
+    Recall, Result, RuntimeCounters, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
 };
 use duolog_bridge::dispatch::Dispatcher;
 use duolog_bridge::session::SessionId;
@@ -34,6 +34,7 @@ use duolog_coordinator::group::event::{ChannelId, ConsumerLeave, Event, MemberNo
 use duolog_coordinator::group::response::Response;
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::TopicId;
 
 use self::batches::BatchCache;
 use self::config::Configured;
@@ -265,10 +266,16 @@ impl Backend for BridgeBackend {
     }
 
     async fn wait_beyond(&self, topic: &Topic, partition: i32, offset: i64) -> Wake {
+        let stopping = &self.node.stopping;
+        if topic.id == TopicId::ZERO {
+            return tokio::select! {
+                () = tokio::time::sleep(LOOK_FOR_TOPIC) => Wake::Gone,
+                () = stopping.cancelled() => Wake::Stopping,
+            };
+        }
         let Some(partition) = self.node.partitions.find(topic.id, partition) else {
             return Wake::Gone;
         };
-        let stopping = &self.node.stopping;
         loop {
             let registration = Registration::new(vec![partition.clone()]);
             if partition.offsets().last_stable > offset {

@@ -1,6 +1,7 @@
 //! What is written to a partition, read from it and told of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -144,6 +145,9 @@ pub enum Boundary {
     /// The last offset whose time is at or before the one asked for.
     Upper,
 }
+
+/// When to look anew for a topic that is not there yet: nobody tells when it comes.
+pub const LOOK_FOR_TOPIC: Duration = Duration::from_secs(1);
 
 /// Why [`super::Backend::wait_beyond`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering;
 
 use duolog_log_core::event::Events;
 use duolog_log_core::gate::{GatePoint, GateSubject};
+use duolog_log_core::ids::TopicId;
 
 use super::FakeBackend;
 use super::state::Log;
 use crate::backend::{
     Appended, Backend, BackendError, Boundary, ClientFacts, CommittedOffset, ConsumerHeartbeat,
-    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, Member, NewHalf, NewRecords,
-    NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest, Recall, Result,
-    RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec, Wake,
+    Durability, GroupChange, GroupView, HalfEnding, HalfView, KeyHits, LOOK_FOR_TOPIC, Member,
+    NewHalf, NewRecords, NodeConfig, PartitionView, Passage, QueueKey, ReadAnswer, ReadRequest,
+    Recall, Result, RuntimeCounters, Stored, SubscriptionGroup, TimedRecord, Topic, TopicSpec,
+    Wake,
 };
 use crate::session::SessionId;
 
@@ -231,6 +233,9 @@ impl Backend for FakeBackend {
 
     async fn wait_beyond(&self, topic: &Topic, partition: i32, offset: i64) -> Wake {
         let mut changes = self.changed.subscribe();
+        if topic.id == TopicId::ZERO {
+            tokio::time::sleep(LOOK_FOR_TOPIC).await;
+        }
         loop {
             {
                 let state = self.state.lock();

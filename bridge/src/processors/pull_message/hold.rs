@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use duolog_log_core::ids::TopicId;
 use tokio::time::Instant;
 
 use super::admit::{self, Target};
@@ -66,6 +67,10 @@ pub(super) async fn hold<B: Backend>(
             }
             Event::Log(Wake::Gone) => {
                 let topic = admit::find_topic(shared, &pull.topic)?;
+                if topic.id == target.topic.id && topic.id == TopicId::ZERO {
+                    // Nobody has sent to it yet.
+                    continue;
+                }
                 if topic.id == target.topic.id {
                     let (topic, partition) = (topic.name.to_string(), pull.queue_id);
                     return Err(BackendError::NotLeader { topic, partition }.into());

@@ -1,5 +1,6 @@
 //! Topics and their switches through both protocols' doors.
 
+use duolog_bridge::dispatch::Answer;
 use duolog_bridge::remoting::message::Message;
 use duolog_bridge::translate::send::{KeySource, Tombstones};
 use duolog_log_core::log::ReadMinimum;
@@ -16,8 +17,11 @@ use crate::kafka::codec::messages::{
     IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, MetadataRequest,
     MetadataResponse,
 };
-use crate::testing::rocketmq::{RemotingClient, send_fields};
-use crate::testing::served::{Client, TestNode};
+use crate::testing::rocketmq::{RemotingClient, offsets, send_fields};
+use crate::testing::served::{Client, LIMIT, TestNode};
+
+/// A hold that nothing but an event of the test ends.
+const LONGER_THAN_THE_TEST: &str = "600000";
 
 /// The keys of all records of partition 0, as Kafka has them.
 async fn keys(node: &TestNode, topic: &str) -> Vec<Option<String>> {
@@ -207,5 +211,23 @@ async fn a_wrong_clock_moves_no_timestamp_of_a_record() {
         let (header, _) = batch.expect("a batch");
         assert!((before..=crate::clock::now_ms()).contains(&header.max_timestamp));
     }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_waits_for_a_built_in_topic_and_ends_with_the_node() {
+    let node = TestNode::start(&[]).await;
+    let client = RemotingClient::new(&node.rocketmq());
+    let (pulled, awaited) = ("TBW102", "DefaultCluster_REPLY_TOPIC");
+    let idle = client.hold(pulled, 0, LONGER_THAN_THE_TEST, &[]).await;
+    let held = client.hold(awaited, 0, LONGER_THAN_THE_TEST, &[]).await;
+    let sent = client.call(310, &send_fields(awaited, &[]), b"reply").await;
+    assert_eq!(sent.code, 0, "{:?}", sent.remark);
+    let answer = tokio::time::timeout(LIMIT, held).await.expect("woken");
+    let answer = answer.map(Answer::into_command).expect("an answer");
+    assert_eq!((answer.code, offsets(&answer)), (0, vec![0]));
+    node.node.stopping.cancel();
+    let answer = tokio::time::timeout(LIMIT, idle).await.expect("ended");
+    assert_eq!(answer.map(Answer::into_command).expect("an answer").code, 19);
     node.stop().await;
 }

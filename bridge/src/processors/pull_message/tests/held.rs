@@ -89,6 +89,28 @@ async fn a_held_pull_ends_with_its_topic() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_built_in_topic_that_nobody_has_sent_to_is_waited_for() {
+    let backend = backend();
+    let client = Client::new(backend.clone());
+    let reply = "DefaultCluster_REPLY_TOPIC";
+    for topic in [reply, "TBW102"] {
+        let began = tokio::time::Instant::now();
+        let answer =
+            begin_held(&client, &[("topic", topic), ("queueId", "0"), ("queueOffset", "0")]);
+        let answer = answer.await.expect("an answer");
+        assert_eq!(seen(&answer), (19, "NO_MESSAGE_IN_QUEUE", "0", vec![]), "{topic}");
+        assert_eq!(began.elapsed().as_secs(), 15);
+    }
+    let answer = begin_held(&client, &[("topic", reply), ("queueId", "0"), ("queueOffset", "0")]);
+    let began = tokio::time::Instant::now();
+    backend.add_topic(reply, 1);
+    backend.write_tagged(reply, 0, &[("", "a")]);
+    let answer = answer.await.expect("an answer");
+    assert_eq!(seen(&answer), (0, "FOUND", "1", vec![0]));
+    assert!(began.elapsed() <= crate::backend::LOOK_FOR_TOPIC + Duration::from_millis(1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_held_pull_ends_with_its_connection() {
     let backend = backend();
     let client = Client::new(backend.clone());
