@@ -94,7 +94,7 @@ impl Sessions {
     }
 
     /// Sends a request that has no answer; `false` if it does not reach the connection.
-    pub(crate) fn tell(&self, id: SessionId, request: RemotingCommand) -> bool {
+    pub fn tell(&self, id: SessionId, request: RemotingCommand) -> bool {
         let Some(session) = self.open.read().get(&id).cloned() else { return false };
         let mut request = request.one_way();
         request.opaque = self.next_opaque.fetch_add(1, Ordering::Relaxed);

@@ -17,6 +17,8 @@ use duolog_bridge::backend::{
     Backend, Member, NewRecord, PERM_READ, PERM_WRITE, Passage, TopicSpec,
 };
 use duolog_bridge::dispatch::Dispatcher;
+use duolog_bridge::remoting::RemotingCommand;
+use duolog_bridge::session::{SessionId, Sessions};
 use duolog_bridge::translate::half::{self, GIVEN_UP_TOPIC, HalfPlace};
 use duolog_bridge::translate::names;
 use duolog_coordinator::delivery::StoredMessage;
@@ -33,7 +35,8 @@ use crate::coordinators::halves::CheckSink;
 use crate::limits::HALVES_AT_ONCE;
 use crate::node::Node;
 
-/// How long a connection may take to have room for a question; then another member is asked.
+/// How long a connection may take to have room for a question, once in a round; then another member
+/// is asked.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Members that are tried for one question.
@@ -95,6 +98,7 @@ impl CheckBack {
     async fn ask_all(&self, dispatcher: &Dispatcher<BridgeBackend>, index: i32) {
         let halves = &self.node.halves;
         let Some(number) = halves.number_of(index) else { return };
+        let patience = Patience::within(PATIENCE);
         let mut after = Offset(-1);
         loop {
             let due = match halves.due(index, after, HALVES_AT_ONCE).await {
@@ -113,7 +117,8 @@ impl CheckBack {
                 }
             };
             let members = self.members(dispatcher, &found).await;
-            let step = Step { checks: self, dispatcher, members: &members, index, number };
+            let (members, patience) = (&members, &patience);
+            let step = Step { checks: self, dispatcher, members, patience, index, number };
             let all = due.iter().zip(&found).filter_map(|(due, half)| Some((due, half.as_ref()?)));
             let work = all.map(|(due, half)| step.settle(due, half));
             futures_util::future::join_all(work).await;
@@ -146,11 +151,37 @@ impl CheckBack {
     }
 }
 
+/// Connections that had no room in a round. Nobody waits for them again in that round: a producer that
+/// takes nothing would keep those of other groups waiting, step by step.
+struct Patience {
+    limit: Duration,
+    worn_out: Mutex<BTreeSet<SessionId>>,
+}
+
+impl Patience {
+    fn within(limit: Duration) -> Self {
+        Self { limit, worn_out: Mutex::default() }
+    }
+
+    /// Hands a question to a connection; `false` if it is closed or has no room.
+    async fn hand(&self, sessions: &Sessions, to: SessionId, question: RemotingCommand) -> bool {
+        if self.worn_out.lock().contains(&to) {
+            return sessions.tell(to, question);
+        }
+        let sent = tokio::time::timeout(self.limit, sessions.send(to, question)).await;
+        if sent.is_err() {
+            self.worn_out.lock().insert(to);
+        }
+        matches!(sent, Ok(true))
+    }
+}
+
 /// Some half messages of one coordinator.
 struct Step<'a> {
     checks: &'a CheckBack,
     dispatcher: &'a Dispatcher<BridgeBackend>,
     members: &'a Members,
+    patience: &'a Patience,
     index: i32,
     /// Of the coordinator's partition.
     number: u32,
@@ -202,8 +233,8 @@ impl Step<'_> {
         let question = half::question(&record, &place, &backend.config());
         let question = question.map_err(|error| error.to_string())?;
         for member in members {
-            let sent = self.dispatcher.sessions().send(member.client.session, question.clone());
-            if matches!(tokio::time::timeout(PATIENCE, sent).await, Ok(true)) {
+            let (sessions, session) = (self.dispatcher.sessions(), member.client.session);
+            if self.patience.hand(sessions, session, question.clone()).await {
                 let told = (EventKind::HalfCheck, &half.target, due.half.0);
                 let client = member.client.client_id.clone();
                 tell(node, told, client, || format!("group {}: {times}", half.group));
@@ -249,3 +280,6 @@ fn record(half: &HalfMessage) -> NewRecord {
     let StoredMessage { timestamp_ms, payload } = &half.message;
     NewRecord { timestamp_ms: *timestamp_ms, payload: payload.clone() }
 }
+
+#[cfg(test)]
+mod tests;
