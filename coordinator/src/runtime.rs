@@ -220,8 +220,10 @@ impl<S: Shard> Runtime<S> {
         if self.phase != Phase::Active {
             return;
         }
-        while let Some(timer) = self.timers.pop_due(now.tick_ms) {
-            self.dispatch(None, S::fired(timer), now);
+        for firing in self.timers.take_due(now.tick_ms) {
+            if self.timers.deliver(&firing) {
+                self.dispatch(None, S::fired(firing.timer), now);
+            }
         }
         self.flush(now);
     }

@@ -5,7 +5,7 @@ use duolog_log_core::log::Verified;
 
 use crate::record::transaction::{ProducerIdAndEpoch, TxnVersion};
 use crate::shard::{Answer, TransactionEnd, Undo};
-use sums::{Ask, Sums};
+use sums::{Ask, FIRST_OF_TWO, FOR_EVER, SECOND_OF_TWO, Sums};
 
 mod sums;
 
@@ -258,6 +258,26 @@ fn timers_fire_once_at_their_last_setting_in_order_of_time() {
     timers.change(TimerChange::Set("z", 9));
     timers.change(TimerChange::Cancel("z"));
     assert_eq!(timers.next_deadline(), None);
+}
+
+#[test]
+fn a_timer_that_sets_itself_anew_at_once_rings_once_in_a_tick() {
+    let mut runtime = active();
+    runtime.notify(Ask::Wind(FOR_EVER, 0), NOW);
+    for _ in 0..2 {
+        runtime.tick(NOW);
+        assert_eq!(effects(&mut runtime), [format!("notice {FOR_EVER}")]);
+        assert_eq!(runtime.next_deadline(), Some(NOW.tick_ms));
+    }
+}
+
+#[test]
+fn a_timer_that_an_earlier_one_of_the_same_tick_stops_does_not_ring() {
+    let mut runtime = active();
+    runtime.notify(Ask::Wind(SECOND_OF_TWO, 2), NOW);
+    runtime.notify(Ask::Wind(FIRST_OF_TWO, 1), NOW);
+    runtime.tick(Now { tick_ms: 5, ..NOW });
+    assert_eq!(effects(&mut runtime), [format!("notice {FIRST_OF_TWO}")]);
 }
 
 #[test]

@@ -13,6 +13,16 @@ pub(super) struct Timers<T> {
     /// By place in the queue, which is at or before the deadline.
     queue: BTreeSet<(i64, T)>,
     by_timer: BTreeMap<T, Setting>,
+    /// Taken as due and not delivered yet, with the number of the taking.
+    fired: BTreeMap<T, u64>,
+    next_firing: u64,
+}
+
+/// One timer that was due; worth nothing once the timer is set anew or stopped.
+#[derive(Clone, Debug)]
+pub(super) struct Firing<T> {
+    pub(super) timer: T,
+    number: u64,
 }
 
 #[derive(Debug)]
@@ -23,12 +33,19 @@ struct Setting {
 
 impl<T> Default for Timers<T> {
     fn default() -> Self {
-        Self { queue: BTreeSet::new(), by_timer: BTreeMap::new() }
+        Self {
+            queue: BTreeSet::new(),
+            by_timer: BTreeMap::new(),
+            fired: BTreeMap::new(),
+            next_firing: 0,
+        }
     }
 }
 
 impl<T: Clone + Ord> Timers<T> {
     pub(super) fn change(&mut self, change: TimerChange<T>) {
+        let (TimerChange::Set(timer, _) | TimerChange::Cancel(timer)) = &change;
+        self.fired.remove(timer);
         match change {
             TimerChange::Set(timer, deadline) => match self.by_timer.get_mut(&timer) {
                 Some(setting) if setting.queued_at <= deadline => setting.deadline = deadline,
@@ -55,6 +72,30 @@ impl<T: Clone + Ord> Timers<T> {
     /// At or before the first deadline.
     pub(super) fn next_deadline(&self) -> Option<i64> {
         self.queue.first().map(|(queued_at, _)| *queued_at)
+    }
+
+    /// Takes all timers that are due at `tick_ms`, in order. What is set from now on is not among
+    /// them, however early: a timer that sets itself anew does not fire twice in one tick.
+    pub(super) fn take_due(&mut self, tick_ms: i64) -> Vec<Firing<T>> {
+        let mut due = Vec::new();
+        while let Some(timer) = self.pop_due(tick_ms) {
+            let number = self.next_firing;
+            self.next_firing += 1;
+            self.fired.insert(timer.clone(), number);
+            due.push(Firing { timer, number });
+        }
+        due
+    }
+
+    /// Whether a timer that was taken is still to be delivered, which it is then: it was neither
+    /// set anew nor stopped since. Source: Kafka's `CoordinatorRuntime`, which removes a task of
+    /// its timer before it runs it.
+    pub(super) fn deliver(&mut self, firing: &Firing<T>) -> bool {
+        let is_valid = self.fired.get(&firing.timer) == Some(&firing.number);
+        if is_valid {
+            self.fired.remove(&firing.timer);
+        }
+        is_valid
     }
 
     /// Takes the first timer whose deadline is at or before `tick_ms`.

@@ -2,6 +2,12 @@
 
 use super::*;
 
+/// Sets itself anew whenever it rings, at once.
+pub(super) const FOR_EVER: &str = "for ever";
+/// Stops [`SECOND_OF_TWO`] when it rings.
+pub(super) const FIRST_OF_TWO: &str = "first of two";
+pub(super) const SECOND_OF_TWO: &str = "second of two";
+
 /// A shard of named registers, each of which keeps the sum of what was added to it.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
@@ -112,7 +118,16 @@ impl Shard for Sums {
                 out.timers.push(TimerChange::Set(key, now.after(delay_ms)));
                 out.respond(request, Ok(0));
             }
-            Ask::Rang(key) => out.notices.push(key),
+            Ask::Rang(key) => {
+                if key == FOR_EVER {
+                    out.timers.push(TimerChange::Set(FOR_EVER, now.after(0)));
+                }
+                // The first of a pair stops the second.
+                if key == FIRST_OF_TWO {
+                    out.timers.push(TimerChange::Cancel(SECOND_OF_TWO));
+                }
+                out.notices.push(key);
+            }
         }
         out
     }

@@ -89,8 +89,9 @@ impl ClassicGroup {
         } else if self.elect_leader() {
             self.begin_generation(cx);
         } else {
-            // Only static members are left and none came back: their sessions decide.
-            cx.set_timer(Timer::Join(cx.group.clone()), self.rebalance_timeout_ms());
+            // Only static members are left and none came back: their sessions decide. Clients may
+            // ask for no timeout at all, or a negative one.
+            cx.set_timer(Timer::Join(cx.group.clone()), self.rebalance_timeout_ms().max(1));
         }
     }
 

@@ -164,6 +164,30 @@ fn a_group_of_absent_static_members_waits_on() {
     assert_eq!(bench.state("g"), GroupState::Empty, "its session ended");
 }
 
+/// Static members `i1`, which asks for 60 s, and `i2`, which asks for `rebalance_timeout_ms`; `i1`
+/// leaves and `i2` does not come back.
+#[test]
+fn absent_static_members_without_a_rebalance_timeout_hold_nobody_up() {
+    for rebalance_timeout_ms in [0, -1, i32::MIN] {
+        let mut bench = Bench::new();
+        let first = |j: &mut JoinGroup| j.rebalance_timeout_ms = 60_000;
+        let second = |j: &mut JoinGroup| j.rebalance_timeout_ms = rebalance_timeout_ms;
+        let joins = vec![
+            bench.send(join("").instance("i1").uuid(1).but(first).event()),
+            bench.send(join("").instance("i2").uuid(1).but(second).event()),
+        ];
+        bench.pass(6_000);
+        let members = bench.sync_all(joins);
+        bench.ask(leave(&[(&members[0], "i1")])).expect("left");
+        assert_eq!(bench.state("g"), GroupState::PreparingRebalance);
+        // One tick ends, and the next is not at the same moment.
+        bench.runtime.tick(bench.now);
+        assert!(bench.runtime.next_deadline() > Some(bench.now.tick_ms));
+        bench.pass(10_000);
+        assert_eq!(bench.state("g"), GroupState::Empty, "its session ended");
+    }
+}
+
 #[test]
 fn a_refused_record_gives_the_old_id_back() {
     let (mut bench, members) = stable();
