@@ -89,8 +89,12 @@ impl TxnShard {
         if id.is_empty() {
             return Err(TxnError::InvalidRequest);
         }
-        let value = self.ids.get(id).filter(|value| value.producer.id == producer_id);
-        value.ok_or(TxnError::InvalidProducerIdMapping)
+        let value = self.ids.get(id).ok_or(TxnError::InvalidProducerIdMapping)?;
+        await_next_producer(value, producer_id)?;
+        if value.producer.id != producer_id {
+            return Err(TxnError::InvalidProducerIdMapping);
+        }
+        Ok(value)
     }
 
     /// Turns a decision about `id` into what follows.
@@ -277,6 +281,21 @@ fn producer_after(value: &TxnValue) -> ProducerIdAndEpoch {
         return ProducerIdAndEpoch { id: value.next_producer_id, epoch: 0 };
     }
     value.producer
+}
+
+/// A producer of transactions v2 is told its next producer id before the markers are written, and
+/// may come with it before they are: it is to ask again, as in Kafka's `TransactionCoordinator`,
+/// which looks at the transition under way before it looks at the producer id.
+///
+/// Errors: `ConcurrentTransactions`.
+fn await_next_producer(value: &TxnValue, sent_id: i64) -> Result<(), TxnError> {
+    if value.state.prepared().is_some()
+        && value.producer.id != sent_id
+        && producer_after(value).id == sent_id
+    {
+        return Err(TxnError::ConcurrentTransactions);
+    }
+    Ok(())
 }
 
 /// Whether no epoch is left that a producer may be given: the last one is kept for fencing.

@@ -14,6 +14,8 @@ use crate::record::transaction::{
     ProducerIdAndEpoch, TransactionalId, TxnState, TxnValue, TxnVersion,
 };
 
+mod exhaustion;
+
 const V1: TxnVersion = TxnVersion::V1;
 const V2: TxnVersion = TxnVersion::V2;
 
@@ -198,43 +200,6 @@ fn timeouts_outside_the_bounds_are_refused() {
         assert_eq!(bench.request(Event::InitProducerId(init)), refused);
     }
     assert!(bench.log.is_empty());
-}
-
-/// Drives an id to the last epoch that a producer may have.
-fn exhausted(bench: &mut Bench) -> ProducerIdAndEpoch {
-    let mut last = bench.init("a");
-    while last.epoch < i16::MAX - 1 {
-        last = bench.init("a");
-    }
-    last
-}
-
-/// Case B43.
-#[test]
-fn b43_when_the_epochs_are_used_up_there_is_another_producer_id() {
-    let mut bench = Bench::new();
-    let last = exhausted(&mut bench);
-    bench.add("a", last, 0, V2).expect("added");
-    assert_eq!(bench.init_as("a", None), Err(TxnError::ConcurrentTransactions));
-    assert_eq!(bench.markers()[0].producer, producer(100, i16::MAX), "kept for this");
-    bench.write_markers();
-    assert_eq!(bench.init_as("a", None), Ok(producer(101, 0)));
-
-    let mut bench = Bench::new();
-    let last = exhausted(&mut bench);
-    bench.add("a", last, 0, V2).expect("added");
-    let next = bench.end("a", last, Commit, V2);
-    assert_eq!(next, Ok(producer(101, 0)), "told before the markers are written");
-    assert_eq!(bench.markers()[0].producer, producer(100, i16::MAX));
-    bench.write_markers();
-    assert_eq!(bench.end("a", last, Commit, V2), Ok(producer(101, 0)), "a retry");
-    assert_eq!(bench.init_as("a", Some(last)), Ok(producer(101, 0)), "nor did it hear of this");
-    assert_eq!(bench.add("a", producer(101, 0), 0, V2), Ok(Response::Added));
-
-    let mut bench = Bench::new();
-    let last = exhausted(&mut bench);
-    assert_eq!(bench.init_as("a", Some(last)), Ok(producer(101, 0)));
-    assert_eq!(bench.init_as("a", Some(last)), Ok(producer(101, 0)), "the answer was lost");
 }
 
 #[test]

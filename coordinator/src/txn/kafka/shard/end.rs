@@ -2,7 +2,7 @@
 
 use duolog_log_core::record::TransactionOutcome;
 
-use super::{Decision, TxnShard, is_exhausted, producer_after};
+use super::{Decision, TxnShard, await_next_producer, is_exhausted, producer_after};
 use crate::record::transaction::{NO_PRODUCER_ID, ProducerIdAndEpoch, TxnState, TxnValue};
 use crate::time::Now;
 use crate::txn::kafka::error::TxnError;
@@ -91,8 +91,9 @@ impl TxnShard {
     }
 }
 
-/// Errors: `InvalidProducerIdMapping`, `ProducerFenced`.
+/// Errors: `ConcurrentTransactions`, `InvalidProducerIdMapping`, `ProducerFenced`.
 fn attempt(value: &TxnValue, sent: ProducerIdAndEpoch) -> Result<Attempt, TxnError> {
+    await_next_producer(value, sent.id)?;
     let held = value.producer;
     let is_complete = matches!(value.state, TxnState::CompleteCommit | TxnState::CompleteAbort);
     // The epochs were used up: the attempt before has led to a new producer id.

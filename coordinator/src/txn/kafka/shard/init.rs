@@ -3,7 +3,7 @@
 
 use duolog_log_core::event::EventKind;
 
-use super::{Decision, LastEpoch, Outcome, TxnShard, fresh, is_exhausted};
+use super::{Decision, LastEpoch, Outcome, TxnShard, await_next_producer, fresh, is_exhausted};
 use crate::record::transaction::{
     NO_PRODUCER_ID, Partitions, ProducerIdAndEpoch, TxnState, TxnValue, TxnVersion,
 };
@@ -68,8 +68,11 @@ impl TxnShard {
                 &created
             }
         };
-        if init.expected.is_some_and(|expected| !may_have_been(value, expected)) {
-            return Err(TxnError::ProducerFenced);
+        if let Some(expected) = init.expected {
+            await_next_producer(value, expected.id)?;
+            if !may_have_been(value, expected) {
+                return Err(TxnError::ProducerFenced);
+            }
         }
         match value.state {
             TxnState::PrepareCommit | TxnState::PrepareAbort => {
