@@ -73,12 +73,15 @@ impl MarkError {
     fn is_final(&self) -> bool {
         match self {
             Self::UnknownPartition => true,
+            // At an equal epoch a transaction is open there, perhaps the one to be ended.
+            Self::Append(AppendError::Log(LogError::InvalidProducerEpoch {
+                incoming,
+                current,
+                ..
+            })) => incoming < current,
             Self::Append(error) => matches!(
                 error,
-                AppendError::Deleted
-                    | AppendError::Log(
-                        LogError::InvalidProducerEpoch { .. } | LogError::CoordinatorFenced { .. }
-                    )
+                AppendError::Deleted | AppendError::Log(LogError::CoordinatorFenced { .. })
             ),
             Self::Group(error) => matches!(
                 error,
@@ -215,3 +218,6 @@ async fn append(partition: &Arc<Partition>, mark: &Mark) -> Result<i64, AppendEr
     let appended = answer.await.unwrap_or(Err(AppendError::Stopping))?;
     Ok(appended.base_offset)
 }
+
+#[cfg(test)]
+mod tests;

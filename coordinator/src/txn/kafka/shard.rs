@@ -158,7 +158,7 @@ impl TxnShard {
             producer: value.producer,
             coordinator_epoch: self.coordinator_epoch,
             outcome: value.state.prepared()?,
-            version: value.version,
+            version: marker_version(value),
             partitions: value.partitions.clone(),
         }))
     }
@@ -300,7 +300,17 @@ fn await_next_producer(value: &TxnValue, sent_id: i64) -> Result<(), TxnError> {
 
 /// Whether no epoch is left that a producer may be given: the last one is kept for fencing.
 const fn is_exhausted(epoch: i16) -> bool {
-    epoch >= i16::MAX - 1
+    epoch >= FENCING_EPOCH - 1
+}
+
+/// Only markers carry this epoch. A producer that had it could not be fenced, nor could a marker of
+/// transactions v2 be above it.
+const FENCING_EPOCH: i16 = i16::MAX;
+
+/// The protocol under which the markers of a prepared transaction are judged. Of the last epoch
+/// nothing can be asked to lie below: it may be that an earlier version gave it to a producer.
+fn marker_version(value: &TxnValue) -> TxnVersion {
+    if value.producer.epoch == FENCING_EPOCH { TxnVersion::V1 } else { value.version }
 }
 
 impl Shard for TxnShard {

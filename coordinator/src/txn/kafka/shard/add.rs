@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decision, TxnShard};
+use super::{Decision, FENCING_EPOCH, TxnShard};
 use crate::record::transaction::{Partitions, TxnState, TxnValue};
 use crate::time::Now;
 use crate::txn::kafka::error::TxnError;
@@ -49,7 +49,8 @@ impl TxnShard {
     /// The id's value, if its producer may write.
     fn open_for(&self, add: &AddPartitions) -> Result<&TxnValue, TxnError> {
         let value = self.of_producer(&add.id, add.producer.id)?;
-        if value.producer.epoch != add.producer.epoch {
+        let epoch = value.producer.epoch;
+        if epoch != add.producer.epoch || epoch == FENCING_EPOCH {
             return Err(TxnError::ProducerFenced);
         }
         if value.state.prepared().is_some() {

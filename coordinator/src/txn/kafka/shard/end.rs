@@ -2,7 +2,7 @@
 
 use duolog_log_core::record::TransactionOutcome;
 
-use super::{Decision, TxnShard, await_next_producer, is_exhausted, producer_after};
+use super::{Decision, FENCING_EPOCH, TxnShard, await_next_producer, is_exhausted, producer_after};
 use crate::record::transaction::{NO_PRODUCER_ID, ProducerIdAndEpoch, TxnState, TxnValue};
 use crate::time::Now;
 use crate::txn::kafka::error::TxnError;
@@ -101,6 +101,10 @@ fn attempt(value: &TxnValue, sent: ProducerIdAndEpoch) -> Result<Attempt, TxnErr
         value.previous_producer_id == sent.id && sent.epoch == i16::MAX - 1 && held.epoch == 0;
     if held.id != sent.id && !(overflowed && is_complete) {
         return Err(TxnError::InvalidProducerIdMapping);
+    }
+    // A transaction that timed out at the last epoch but one: the producer is to begin anew.
+    if held.epoch == FENCING_EPOCH && value.state.prepared().is_none() {
+        return Err(TxnError::ProducerFenced);
     }
     // Whatever version ended the transaction, as in Kafka: only the epochs are looked at.
     let bumped = sent.epoch.checked_add(1) == Some(held.epoch);

@@ -3,7 +3,9 @@
 
 use duolog_log_core::event::EventKind;
 
-use super::{Decision, LastEpoch, Outcome, TxnShard, await_next_producer, fresh, is_exhausted};
+use super::{
+    Decision, FENCING_EPOCH, LastEpoch, Outcome, TxnShard, await_next_producer, fresh, is_exhausted,
+};
 use crate::record::transaction::{
     NO_PRODUCER_ID, Partitions, ProducerIdAndEpoch, TxnState, TxnValue, TxnVersion,
 };
@@ -97,6 +99,9 @@ impl TxnShard {
             let Some(producer_id) = init.fresh else { return Ok(Init::NeedsProducerId) };
             let before = if expected.is_some() { epoch } else { NO_EPOCH };
             (ProducerIdAndEpoch { id: producer_id, epoch: 0 }, before)
+        } else if epoch == FENCING_EPOCH {
+            // One that expects nothing gets another producer id.
+            return Err(TxnError::ProducerFenced);
         } else {
             let bumped = ProducerIdAndEpoch { id, epoch: epoch.saturating_add(1) };
             match expected {
