@@ -174,20 +174,21 @@ impl Transactions {
         let written = MarkersWritten { id: id.clone(), producer: *producer };
         loop {
             match self.ask(id, Event::MarkersWritten(written.clone())).await {
-                // One that reads its log anew asks for the markers again by itself.
-                Ok(_) | Err(TxnError::NotCoordinator | TxnError::CoordinatorLoadInProgress) => {
-                    return;
-                }
-                Err(TxnError::CoordinatorNotAvailable | TxnError::TooLarge) => {
+                Ok(_) => return,
+                Err(error) if is_to_be_said_again(error) => {
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
-                Err(error) => {
-                    tracing::debug!(%id, %error, "the transaction was completed before");
-                    return;
-                }
+                Err(error) => return tracing::debug!(%id, %error, "nothing is left to complete"),
             }
         }
     }
+}
+
+/// Whether a coordinator that refused to hear that the markers are written is still the one that
+/// asked for them. One that reads its log anew asks again by itself; else the transaction was
+/// completed before.
+const fn is_to_be_said_again(error: TxnError) -> bool {
+    matches!(error, TxnError::CoordinatorNotAvailable | TxnError::TooLarge)
 }
 
 /// Returns the marker's offset.

@@ -42,11 +42,12 @@ pub enum TxnError {
 }
 
 impl From<AppendError> for TxnError {
-    /// As Kafka's `TransactionStateManager.appendTransactionToLog`.
+    /// As Kafka's `TransactionStateManager.appendTransactionToLog`, but for a disk that refuses: there
+    /// it takes the coordinator along, here the disk may be full and the coordinator goes on.
     fn from(error: AppendError) -> Self {
         match error {
-            AppendError::NotLeader | AppendError::Storage => Self::NotCoordinator,
-            AppendError::NotEnoughReplicas => Self::CoordinatorNotAvailable,
+            AppendError::NotLeader => Self::NotCoordinator,
+            AppendError::NotEnoughReplicas | AppendError::Storage => Self::CoordinatorNotAvailable,
             AppendError::TooLarge => Self::TooLarge,
             // The log of transactions has no producers.
             AppendError::ProducerFenced

@@ -187,7 +187,8 @@ fn a_bump_that_was_not_stored_is_not_taken_for_one() {
     let mut bench = Bench::new();
     let first = bench.init("a");
     bench.failure = Some(AppendError::Storage);
-    assert_eq!(bench.init_as("a", Some(first)), Err(TxnError::NotCoordinator));
+    let unavailable = Err(TxnError::CoordinatorNotAvailable);
+    assert_eq!(bench.init_as("a", Some(first)), unavailable);
     assert_eq!(bench.init_as("a", Some(first)), Ok(producer(100, 1)));
 }
 
@@ -223,7 +224,7 @@ fn a_refused_append_changes_nothing() {
         (AppendError::NotLeader, TxnError::NotCoordinator),
         (AppendError::NotEnoughReplicas, TxnError::CoordinatorNotAvailable),
         (AppendError::TooLarge, TxnError::TooLarge),
-        (AppendError::Storage, TxnError::NotCoordinator),
+        (AppendError::Storage, TxnError::CoordinatorNotAvailable),
     ];
     for (failure, told) in errors {
         bench.failure = Some(failure);
@@ -232,7 +233,7 @@ fn a_refused_append_changes_nothing() {
     }
     bench.add("a", first, 0, V1).expect("added");
     bench.failure = Some(AppendError::Storage);
-    assert_eq!(bench.end("a", first, Commit, V1), Err(TxnError::NotCoordinator));
+    assert_eq!(bench.end("a", first, Commit, V1), Err(TxnError::CoordinatorNotAvailable));
     assert_eq!((bench.state("a"), bench.markers().len()), (TxnState::Ongoing, 0));
     bench.end("a", first, Commit, V1).expect("ended");
 }
