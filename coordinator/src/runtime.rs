@@ -32,7 +32,7 @@ use crate::limits::WAITING_MAX;
 use crate::record::RecordError;
 use crate::shard::{Answer, BatchForm, Outcome, RecordBytes, RequestId, Shard, TimerChange, Undo};
 use crate::time::Now;
-use timers::Timers;
+use timers::{Firing, Timers};
 
 mod timers;
 
@@ -101,6 +101,14 @@ struct Held<S: Shard> {
 
 type Queued<S> = (Option<RequestId>, <S as Shard>::Event);
 
+/// What is to be decided once its key is free.
+enum Input<S: Shard> {
+    Event(Queued<S>),
+    /// Nothing any more if the timer is set anew or stopped first: a member that was heard of while
+    /// its group had records under way is not silent.
+    Fired(Firing<S::Timer>),
+}
+
 /// One partition's coordinator.
 pub struct Runtime<S: Shard> {
     shard: S,
@@ -109,7 +117,7 @@ pub struct Runtime<S: Shard> {
     /// Requests not answered yet.
     open: BTreeSet<RequestId>,
     /// What waits for each key that has records under way; the key of such a one is always here.
-    waiting: BTreeMap<S::Key, VecDeque<Queued<S>>>,
+    waiting: BTreeMap<S::Key, VecDeque<Input<S>>>,
     waiting_count: usize,
     gathered: VecDeque<Decision<S>>,
     appending: Option<(AppendId, Vec<Decision<S>>)>,
@@ -221,9 +229,7 @@ impl<S: Shard> Runtime<S> {
             return;
         }
         for firing in self.timers.take_due(now.tick_ms) {
-            if self.timers.deliver(&firing) {
-                self.dispatch(None, S::fired(firing.timer), now);
-            }
+            self.dispatch(Input::Fired(firing), now);
         }
         self.flush(now);
     }
@@ -303,7 +309,7 @@ impl<S: Shard> Runtime<S> {
     fn take(&mut self, request: Option<RequestId>, event: S::Event, now: Now) {
         let refusal = match self.phase {
             Phase::Active if self.waiting_count < WAITING_MAX => {
-                self.dispatch(request, event, now);
+                self.dispatch(Input::Event((request, event)), now);
                 self.flush(now);
                 return;
             }
@@ -316,21 +322,32 @@ impl<S: Shard> Runtime<S> {
         }
     }
 
-    /// Decides `event` and all that follows from it, each unless its key has records under way.
-    fn dispatch(&mut self, request: Option<RequestId>, event: S::Event, now: Now) {
-        let mut queue = VecDeque::from([(request, event)]);
-        while let Some((request, event)) = queue.pop_front() {
+    /// Decides `input` and all that follows from it, each unless its key has records under way.
+    fn dispatch(&mut self, input: Input<S>, now: Now) {
+        let mut queue = VecDeque::from([input]);
+        while let Some(input) = queue.pop_front() {
+            let (firing, (request, event)) = match input {
+                Input::Event(queued) => (None, queued),
+                Input::Fired(firing) => {
+                    let event = S::fired(firing.timer.clone());
+                    (Some(firing), (None, event))
+                }
+            };
             let key = S::key(&event).cloned();
             if let Some(waiting) = key.as_ref().and_then(|key| self.waiting.get_mut(key)) {
-                waiting.push_back((request, event));
+                let input = firing.map_or(Input::Event((request, event)), Input::Fired);
+                waiting.push_back(input);
                 self.waiting_count += 1;
+                continue;
+            }
+            if firing.is_some_and(|firing| !self.timers.deliver(&firing)) {
                 continue;
             }
             let mut outcome = self.shard.handle(request, event, now);
             if outcome.writes() {
                 self.gather(key, outcome, now);
             } else {
-                queue.extend(mem::take(&mut outcome.follow_ups));
+                queue.extend(mem::take(&mut outcome.follow_ups).into_iter().map(Input::Event));
                 self.settle(outcome, now);
             }
         }
@@ -343,8 +360,8 @@ impl<S: Shard> Runtime<S> {
         for (request, answer) in outcome.responses {
             self.hold(request, answer);
         }
-        for (request, event) in outcome.follow_ups {
-            self.dispatch(request, event, now);
+        for follow_up in outcome.follow_ups {
+            self.dispatch(Input::Event(follow_up), now);
         }
     }
 
@@ -451,8 +468,8 @@ impl<S: Shard> Runtime<S> {
     fn resume(&mut self, key: Option<&S::Key>, follow_ups: Vec<Queued<S>>, now: Now) {
         let waiting = key.and_then(|key| self.waiting.remove(key)).unwrap_or_default();
         self.waiting_count -= waiting.len();
-        for (request, event) in follow_ups.into_iter().chain(waiting) {
-            self.dispatch(request, event, now);
+        for input in follow_ups.into_iter().map(Input::Event).chain(waiting) {
+            self.dispatch(input, now);
         }
     }
 

@@ -281,6 +281,61 @@ fn a_timer_that_an_earlier_one_of_the_same_tick_stops_does_not_ring() {
 }
 
 #[test]
+fn a_timer_that_waited_for_an_append_is_dropped_if_it_was_set_anew_or_stopped_meanwhile() {
+    let at = |tick_ms| Now { tick_ms, ..NOW };
+    let changes: [(Option<Ask>, &[&str]); 4] = [
+        (None, &["notice a"]),
+        (Some(Ask::Wind("a", 50)), &["reply 2 0"]),
+        (Some(Ask::Unwind("a")), &["reply 2 0"]),
+        (Some(Ask::Read("a")), &["reply 2 1", "notice a"]),
+    ];
+    for (change, told) in changes {
+        let mut runtime = active();
+        runtime.notify(Ask::Wind("a", 10), NOW);
+        submit(&mut runtime, 1, Ask::Add("a", 1));
+        if let Some(change) = change.clone() {
+            submit(&mut runtime, 2, change);
+        }
+        runtime.tick(at(20));
+        assert_eq!(effects(&mut runtime), ["append 0 a1"], "all waits");
+        runtime.appended(AppendId(0), Offset(10), at(30));
+        runtime.advance_high_watermark(Offset(11));
+        let mut answers = effects(&mut runtime);
+        answers.retain(|answer| answer != "reply 1 1");
+        answers.sort_by_key(|answer| answer.starts_with("notice"));
+        assert_eq!(answers, told, "{change:?}");
+        // What was set anew rings in its time, once.
+        runtime.tick(at(90));
+        let again = matches!(change, Some(Ask::Wind(..)));
+        assert_eq!(effects(&mut runtime), vec!["notice a"; usize::from(again)], "{change:?}");
+    }
+}
+
+#[test]
+fn of_two_firings_that_wait_the_one_of_the_last_setting_counts() {
+    let at = |tick_ms| Now { tick_ms, ..NOW };
+    let mut runtime = active();
+    submit(&mut runtime, 1, Ask::Add("a", 1));
+    runtime.advance_high_watermark(Offset(11));
+    runtime.notify(Ask::Wind("a", 0), NOW);
+    runtime.notify(Ask::Wind("a", 10), NOW);
+    // Neither is set before the records are in the log.
+    runtime.tick(at(5));
+    assert_eq!(effects(&mut runtime), ["append 0 a1"]);
+    runtime.appended(AppendId(0), Offset(10), at(5));
+    runtime.tick(at(15));
+    assert_eq!(effects(&mut runtime), ["reply 1 1", "notice a"]);
+    let mut timers = Timers::default();
+    timers.change(TimerChange::Set("x", 5));
+    let first = timers.take_due(5).remove(0);
+    timers.change(TimerChange::Set("x", 6));
+    let second = timers.take_due(6).remove(0);
+    assert!(!timers.deliver(&first));
+    assert!(timers.deliver(&second));
+    assert!(!timers.deliver(&second), "once");
+}
+
+#[test]
 #[should_panic(expected = "request ids are distinct")]
 fn a_request_id_in_use_is_our_bug() {
     let mut runtime = active();

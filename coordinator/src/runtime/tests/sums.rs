@@ -39,6 +39,8 @@ pub(super) enum Ask {
     End(i64, TransactionOutcome),
     /// Sets a timer.
     Wind(&'static str, i64),
+    /// Stops a timer.
+    Unwind(&'static str),
     Rang(&'static str),
 }
 
@@ -60,6 +62,7 @@ impl Shard for Sums {
             | Ask::Oversize(key)
             | Ask::Promise(key, ..)
             | Ask::Wind(key, _)
+            | Ask::Unwind(key)
             | Ask::Rang(key) => Some(key),
             Ask::Count | Ask::End(..) => None,
         }
@@ -116,6 +119,10 @@ impl Shard for Sums {
             }
             Ask::Wind(key, delay_ms) => {
                 out.timers.push(TimerChange::Set(key, now.after(delay_ms)));
+                out.respond(request, Ok(0));
+            }
+            Ask::Unwind(key) => {
+                out.timers.push(TimerChange::Cancel(key));
                 out.respond(request, Ok(0));
             }
             Ask::Rang(key) => {
