@@ -4,8 +4,8 @@
 /// `CoordinatorNotAvailable`, which clients retry.
 pub const WAITING_MAX: usize = 65_536;
 
-/// Bytes of keys and values gathered into one batch; a single decision may be larger. Below
-/// `max.message.bytes` (1,048,588) with room for the batch's own bytes.
+/// Bytes gathered into one batch, all counted, where the partition takes as many; a single decision
+/// may be larger. Below the default of `max.message.bytes` (1,048,588).
 pub const APPEND_BYTES_MAX: usize = 900_000;
 
 /// Tombstones that one step of expiry, or of forgetting a topic, writes; the rest follow in further

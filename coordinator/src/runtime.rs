@@ -105,6 +105,7 @@ pub struct Runtime<S: Shard> {
     gathered: VecDeque<Decision<S>>,
     appending: Option<(AppendId, Vec<Decision<S>>)>,
     next_append: u64,
+    batch_bytes_max: usize,
     /// In order of `required`.
     held: VecDeque<Held<S>>,
     log_end_offset: Offset,
@@ -125,6 +126,7 @@ impl<S: Shard> Runtime<S> {
             gathered: VecDeque::new(),
             appending: None,
             next_append: 0,
+            batch_bytes_max: usize::MAX,
             held: VecDeque::new(),
             log_end_offset: Offset::ZERO,
             high_watermark: Offset::ZERO,
@@ -248,13 +250,19 @@ impl<S: Shard> Runtime<S> {
         self.flush(now);
     }
 
-    /// The log did not take the records of `id`. Whoever waited for them is told `error`.
+    /// The log did not take the records of `id`. Whoever waited for them is told `error`; decisions
+    /// that are too large together are appended one by one first.
     pub fn append_failed(&mut self, id: AppendId, error: AppendError, now: Now) {
         if self.phase != Phase::Active {
             return;
         }
+        let decisions = self.end_append(id);
+        if error == AppendError::TooLarge && decisions.len() > 1 {
+            self.part(decisions, now);
+            return self.flush(now);
+        }
         let error = S::Error::from(error);
-        for decision in self.end_append(id) {
+        for decision in decisions {
             let key = decision.key.clone();
             self.refuse(decision, &error, now);
             self.resume(key.as_ref(), Vec::new(), now);

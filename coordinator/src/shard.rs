@@ -147,7 +147,7 @@ pub trait Shard: Sized {
     /// News for the caller that answer no request.
     type Notice: Debug;
 
-    /// Bytes of keys and values gathered into one batch; a single decision may be larger.
+    /// Bytes gathered into one batch; a single decision may be larger.
     const APPEND_BYTES_MAX: usize = crate::limits::APPEND_BYTES_MAX;
 
     /// The key of `event`; `None` for what concerns the whole shard and so may write nothing.

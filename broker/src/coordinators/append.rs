@@ -42,7 +42,7 @@ pub(super) async fn write(
 ) -> Result<Appended, AppendError> {
     let (bytes, record_count) = encode(append).map_err(|_| AppendError::TooLarge)?;
     let size = bytes.len();
-    if size > usize::try_from(partition.config().max_message_bytes).unwrap_or_default() {
+    if size > bytes_max(partition) {
         return Err(AppendError::TooLarge);
     }
     let payload = Payload::Batch {
@@ -55,6 +55,11 @@ pub(super) async fn write(
     let answer = partition.append(payload, size, Acks::All, flush).await;
     let answer = answer.map_err(|error| refusal(&error))?;
     answer.await.map_err(|_| AppendError::NotLeader)?.map_err(|error| refusal(&error))
+}
+
+/// The largest batch that a partition takes.
+pub(super) fn bytes_max(partition: &Partition) -> usize {
+    usize::try_from(partition.config().max_message_bytes).unwrap_or_default()
 }
 
 /// Waits until a log is on disk up to `end`, exclusive; for so long in the hope that it comes to that

@@ -188,6 +188,7 @@ impl<K: Kind> Shard<K> {
         {
             let State { phase, memory, .. } = &mut *state;
             if let Phase::Serving(serving) = phase {
+                serving.runtime.bound_batches(append::bytes_max(&self.partition));
                 self.kind.before_input(&mut serving.runtime, memory, now);
             }
         }
@@ -293,6 +294,7 @@ impl<K: Kind> Shard<K> {
             state.phase = match loaded {
                 Ok(loaded) => {
                     let Loaded { mut runtime, log_end, high_watermark } = loaded;
+                    runtime.bound_batches(append::bytes_max(&self.partition));
                     runtime.finish_load(Offset(log_end), Offset(high_watermark), now);
                     self.kind.loaded(&mut runtime, &mut state.memory, now);
                     state.load_again_ms = LOAD_AGAIN_AFTER_MS;

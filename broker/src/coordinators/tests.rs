@@ -212,6 +212,30 @@ fn a_refused_append_is_told_and_changes_nothing() {
 }
 
 #[test]
+fn positions_gathered_while_an_append_is_open_fit_a_topic_of_small_batches() {
+    let bench = Bench::new();
+    bench.create("t");
+    let overrides = Overrides::from([("max.message.bytes".to_owned(), "400".to_owned())]);
+    let name = OFFSETS_TOPIC.into();
+    let topic = NewTopic { name, partitions: 1, overrides, door: Door::Node };
+    bench.run(bench.node.controller.create_topic(topic, IfExists::Refuse)).expect("a topic");
+    bench.run(coordinator_of("g", &bench.node));
+    let gate = bench.arm(GatePoint::ProduceAppendBefore, OFFSETS_TOPIC, GateAction::Hold);
+    let begin = |n: i64| {
+        let coordinators = bench.node.coordinators.clone();
+        let commit = commit(&format!("g{n}"), "t", n);
+        bench.spawn(async move { coordinators.commit_offsets("bench", commit).await })
+    };
+    let commits: Vec<_> = (0..50).map(begin).collect();
+    bench.until("the first append", |_| (gate.hits() == 1).then_some(()));
+    gate.release();
+    for commit in commits {
+        bench.run(commit).expect("ran").expect("committed");
+    }
+    assert_eq!(bench.position("g49", "t"), Ok(49));
+}
+
+#[test]
 fn an_append_that_failed_within_the_log_has_the_groups_read_anew() {
     let bench = Bench::with_groups(&["offsets.topic.num.partitions=1"]);
     bench.commit("g", "t", 1).expect("committed");

@@ -8,6 +8,13 @@ use super::{AppendId, Effect, Queued, Runtime};
 use crate::shard::{Answer, BatchForm, Outcome, RecordBytes, RequestId, Shard, Undo};
 use crate::time::Now;
 
+/// Bytes of a batch beside its records.
+const BATCH_OVERHEAD: usize = 61;
+
+/// Bytes of a record beside its key and value, at most, in a batch below some megabytes: six lengths and
+/// differences, attributes.
+const RECORD_OVERHEAD: usize = 20;
+
 /// Records decided together, with the answers that wait for them.
 pub(super) struct Decision<S: Shard> {
     /// None of a marker, which concerns the whole partition.
@@ -15,15 +22,19 @@ pub(super) struct Decision<S: Shard> {
     pub(super) records: Vec<S::Record>,
     pub(super) batch: BatchForm,
     encoded: Vec<RecordBytes>,
+    /// The log refused it as part of a batch that was too large.
+    is_alone: bool,
     pub(super) responses: Vec<(RequestId, Answer<S>)>,
     pub(super) follow_ups: Vec<Queued<S>>,
     pub(super) undo: Undo,
 }
 
 impl<S: Shard> Decision<S> {
+    /// What it adds to a batch, at most.
     fn bytes(&self) -> usize {
         let value = |record: &RecordBytes| record.value.as_ref().map_or(0, Bytes::len);
-        self.encoded.iter().map(|record| record.key.len() + value(record)).sum()
+        let bytes = |record: &RecordBytes| RECORD_OVERHEAD + record.key.len() + value(record);
+        self.encoded.iter().map(bytes).sum()
     }
 }
 
@@ -40,6 +51,7 @@ impl<S: Shard> Runtime<S> {
             records: outcome.records,
             batch: outcome.batch,
             encoded: Vec::new(),
+            is_alone: false,
             responses: outcome.responses,
             follow_ups: outcome.follow_ups,
             undo: outcome.undo,
@@ -56,19 +68,28 @@ impl<S: Shard> Runtime<S> {
         }
     }
 
+    /// The partition takes batches of so many bytes, all counted; what is gathered from now on goes
+    /// by that. Source: Kafka's `CoordinatorRuntime`, which goes by `max.message.bytes`.
+    pub fn bound_batches(&mut self, bytes_max: usize) {
+        self.batch_bytes_max = bytes_max;
+    }
+
     /// Starts the next append, unless one is open.
     pub(super) fn flush(&mut self, now: Now) {
         if self.appending.is_some() || self.gathered.is_empty() {
             return;
         }
+        let bytes_max = S::APPEND_BYTES_MAX.min(self.batch_bytes_max);
         let mut batch: Vec<Decision<S>> = Vec::new();
+        let mut takes_more = true;
         let mut form = BatchForm::Plain;
-        let mut bytes = 0;
+        let mut bytes = BATCH_OVERHEAD;
         while let Some(decision) = self.gathered.pop_front_if(|next| {
-            let is_plain = form == BatchForm::Plain && next.batch == BatchForm::Plain;
-            batch.is_empty() || (is_plain && bytes + next.bytes() <= S::APPEND_BYTES_MAX)
+            let is_plain = next.batch == BatchForm::Plain && !next.is_alone;
+            batch.is_empty() || (takes_more && is_plain && bytes + next.bytes() <= bytes_max)
         }) {
             form = decision.batch;
+            takes_more = form == BatchForm::Plain && !decision.is_alone;
             bytes += decision.bytes();
             batch.push(decision);
         }
@@ -84,6 +105,21 @@ impl<S: Shard> Runtime<S> {
         match self.appending.take() {
             Some((open, decisions)) if open == id => decisions,
             open => panic!("append {id:?} is not the open one, {:?}", open.map(|(open, _)| open)),
+        }
+    }
+
+    /// Has decisions that were too large together appended one by one, before all others.
+    pub(super) fn part(&mut self, decisions: Vec<Decision<S>>, now: Now) {
+        for mut decision in decisions.into_iter().rev() {
+            decision.is_alone = true;
+            match decision.records.iter().map(S::encode).collect() {
+                Ok(encoded) => {
+                    decision.encoded = encoded;
+                    self.gathered.push_front(decision);
+                }
+                // It was encoded before.
+                Err(error) => self.refuse(decision, &error, now),
+            }
         }
     }
 }

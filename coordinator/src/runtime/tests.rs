@@ -177,7 +177,48 @@ fn a_batch_ends_before_it_is_too_large() {
         batches += 1;
     }
     assert_eq!(end, Offset(10 + 40_001));
-    assert_eq!(batches, 3, "the first one alone, then as much as fits");
+    assert_eq!(batches, 4, "the first one alone, then as much as fits");
+}
+
+#[test]
+fn a_batch_is_no_larger_than_what_the_partition_takes() {
+    let mut runtime = active();
+    submit(&mut runtime, 0, Ask::Add("a", 1));
+    for (request, key) in (1..).zip(["b", "c", "d", "e", "f"]) {
+        submit(&mut runtime, request, Ask::Add(key, 1));
+    }
+    // Of two records each.
+    runtime.bound_batches(61 + 2 * 22);
+    for append in 0..3 {
+        runtime.appended(AppendId(append), Offset(10 + 2 * append as i64), NOW);
+    }
+    let told = effects(&mut runtime);
+    assert_eq!(told, ["append 0 a1", "append 1 b1 c1", "append 2 d1 e1", "append 3 f1"]);
+}
+
+#[test]
+fn what_is_too_large_together_is_tried_one_by_one_in_order() {
+    let mut runtime = active();
+    submit(&mut runtime, 0, Ask::Add("a", 1));
+    for (request, key) in (1..).zip(["b", "c", "d"]) {
+        submit(&mut runtime, request, Ask::Add(key, 1));
+    }
+    submit(&mut runtime, 4, Ask::Add("b", 2));
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    runtime.advance_high_watermark(Offset(11));
+    assert_eq!(effects(&mut runtime), ["append 0 a1", "append 1 b1 c1 d1", "reply 0 1"]);
+    runtime.append_failed(AppendId(1), AppendError::TooLarge, NOW);
+    submit(&mut runtime, 5, Ask::Add("e", 1));
+    assert_eq!(effects(&mut runtime), ["append 2 b1"]);
+    runtime.appended(AppendId(2), Offset(11), NOW);
+    runtime.advance_high_watermark(Offset(12));
+    assert_eq!(effects(&mut runtime), ["append 3 c1", "reply 1 1"]);
+    runtime.append_failed(AppendId(3), AppendError::TooLarge, NOW);
+    assert_eq!(effects(&mut runtime), ["refuse 2 TooLarge", "append 4 d1"]);
+    runtime.appended(AppendId(4), Offset(12), NOW);
+    runtime.advance_high_watermark(Offset(13));
+    assert_eq!(effects(&mut runtime), ["append 5 e1 b2", "reply 3 1"]);
+    assert_eq!(runtime.shard().live.get("c"), None, "taken back, alone");
 }
 
 #[test]
