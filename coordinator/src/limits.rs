@@ -1,7 +1,7 @@
 //! Every bound of the coordinators, and the assertions that tie them together.
 
 /// Requests of one partition that wait for an append of their group; more are refused with
-/// `CoordinatorNotAvailable`, which clients retry.
+/// `CoordinatorNotAvailable`, which clients retry. What the node itself has to tell is not refused.
 pub const WAITING_MAX: usize = 65_536;
 
 /// Bytes gathered into one batch, all counted, where the partition takes as many; a single decision

@@ -203,9 +203,18 @@ impl<S: Shard> Runtime<S> {
         self.take(Some(request), event, now);
     }
 
-    /// Takes an event that nobody waits for: a one-way request, or news from the node.
-    pub fn notify(&mut self, event: S::Event, now: Now) {
+    /// Takes a client's request that nobody waits for; it is dropped when too much waits already.
+    pub fn offer(&mut self, event: S::Event, now: Now) {
         self.take(None, event, now);
+    }
+
+    /// Takes news from the node, which are not told twice: while the partition serves, they are
+    /// never dropped.
+    pub fn notify(&mut self, event: S::Event, now: Now) {
+        if self.phase == Phase::Active {
+            self.dispatch(Input::Event((None, event)), now);
+            self.flush(now);
+        }
     }
 
     /// Fires the timers that are due.

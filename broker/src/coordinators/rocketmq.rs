@@ -47,15 +47,16 @@ impl Coordinators {
         answered(self.ready_shard(group).await?.submit(event)).await
     }
 
-    /// Tells the group's coordinator something that nobody waits for. It has it before this
+    /// Hands the group's coordinator a client's request that nobody waits for. It has it before this
     /// returns, in order with this thread's other calls for the group. Only before it has read its
-    /// log, or with a gate armed, is the event still on its way; too many on their way are dropped.
+    /// log, or with a gate armed, is the event still on its way; too many on their way are dropped,
+    /// as are those that come while too many requests wait.
     pub fn notify(self: &Arc<Self>, group: &str, event: Event) {
         if self.instruments.gates.is_idle()
             && let Ok(shard) = self.shard(group)
             && shard.is_serving()
         {
-            return shard.notify(event);
+            return shard.offer(event);
         }
         let Ok(room) = self.on_their_way.clone().try_acquire_owned() else {
             return tracing::debug!(group, ?event, "dropped: too much waits for the coordinators");

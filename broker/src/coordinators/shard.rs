@@ -113,7 +113,17 @@ impl<K: Kind> Shard<K> {
         answer
     }
 
-    /// Has `event` decided, for nobody; a shard that does not serve yet will not hear of it.
+    /// Has a client's request decided that nobody waits for; a shard that does not serve yet, or has
+    /// too much to do, will not hear of it.
+    pub(super) fn offer(self: &Arc<Self>, event: Event<K>) {
+        self.input(|state, now| {
+            if let Phase::Serving(serving) = &mut state.phase {
+                serving.runtime.offer(event, now);
+            }
+        });
+    }
+
+    /// Has news decided; a shard that does not serve yet will not hear of them.
     pub(super) fn notify(self: &Arc<Self>, event: Event<K>) {
         self.input(|state, now| {
             if let Phase::Serving(serving) = &mut state.phase {

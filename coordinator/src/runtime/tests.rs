@@ -266,6 +266,14 @@ fn too_many_waiting_requests_are_refused() {
     assert_eq!(effects(&mut runtime), ["append 0 a1"]);
     submit(&mut runtime, u64::MAX, Ask::Read("b"));
     assert_eq!(effects(&mut runtime), [format!("refuse {} NotEnoughReplicas", u64::MAX)]);
+    // Nor is there room for what clients send without waiting; news are heard all the same.
+    runtime.offer(Ask::Add("b", 1), NOW);
+    runtime.notify(Ask::Add("c", 1), NOW);
+    runtime.notify(Ask::Add("a", 1), NOW);
+    runtime.appended(AppendId(0), Offset(10), NOW);
+    let appended = effects(&mut runtime);
+    assert_eq!(appended.len(), 1);
+    assert!(appended[0].starts_with("append 1 c1 a1"), "{appended:?}");
 }
 
 #[test]
