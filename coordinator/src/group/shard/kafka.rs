@@ -171,7 +171,8 @@ impl GroupShard {
             Live::RocketMq(members) if members.has_members() => {
                 return Err(GroupError::NonEmptyGroup);
             }
-            Live::Classic(classic) if classic.is_held() => {
+            // Ids that were given out hold no position.
+            Live::Classic(classic) if !classic.is_empty() => {
                 if classic.protocol_type().map(|text| &**text) != Some("consumer") {
                     return Err(GroupError::NonEmptyGroup);
                 }

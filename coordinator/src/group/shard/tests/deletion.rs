@@ -82,6 +82,20 @@ fn positions_are_deleted_unless_members_want_them() {
     assert_eq!(bench.ask(delete_offset("t")), deleted("t", None));
 }
 
+/// `ClassicGroup.validateOffsetDelete` asks for the state, in which an id that was given is nothing.
+#[test]
+fn positions_of_a_group_that_has_only_given_ids_out_are_deleted() {
+    for protocol_type in ["connect", "consumer"] {
+        let mut bench = Bench::new();
+        bench.ask(Event::OffsetCommit(commit("g", "", -1, 5))).expect("committed");
+        let join = join("").given_id().but(|join| join.protocol_type = protocol_type.into());
+        let request = bench.send(join.event());
+        assert_eq!(bench.refused(request), GroupError::MemberIdRequired);
+        assert_eq!(bench.ask(delete_offset("t")), deleted("t", None), "{protocol_type}");
+        assert_eq!(bench.positions("g"), [""; 0]);
+    }
+}
+
 #[test]
 fn positions_of_live_groups_that_are_no_consumers_are_kept() {
     let mut bench = Bench::new();
