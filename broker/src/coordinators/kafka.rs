@@ -152,15 +152,12 @@ impl Coordinators {
     }
 
     /// Topics and partitions of a group whose positions wait for the end of a transaction
-    /// (KIP-447).
-    pub fn unstable_positions(&self, group: &str) -> BTreeSet<(Arc<str>, i32)> {
-        let found = self.shard(group).ok().and_then(|shard| {
-            shard.read(|groups| {
-                let positions = groups.unstable_positions(group);
-                positions.map(|(topic, index)| (topic.clone(), index)).collect()
-            })
-        });
-        found.unwrap_or_default()
+    /// (KIP-447); `None` before its coordinator has read its log.
+    pub fn unstable_positions(&self, group: &str) -> Option<BTreeSet<(Arc<str>, i32)>> {
+        self.shard(group).ok()?.read(|groups| {
+            let positions = groups.unstable_positions(group);
+            positions.map(|(topic, index)| (topic.clone(), index)).collect()
+        })
     }
 
     /// OffsetFetch of one group: in the order asked, or all by name.

@@ -61,27 +61,35 @@ impl Handler for OffsetFetch {
     }
 }
 
+/// The positions, and what is not settled of them, which matters only to a client that wants settled
+/// positions (KIP-447).
 async fn fetch(
     context: &Context,
-    group: Str,
-    member: Option<(Str, i32)>,
-    topics: Option<Vec<TopicFetch>>,
-) -> Result<Vec<FetchedTopic>, ErrorCode> {
-    let fetch = Fetch { group, member, topics };
-    let fetched = context.node.coordinators.fetch_offsets(fetch).await;
-    fetched.map_err(ErrorCode::of)
+    require_stable: bool,
+    fetch: Fetch,
+) -> Result<(Unstable, Vec<FetchedTopic>), ErrorCode> {
+    let coordinators = &context.node.coordinators;
+    // Asked for before the positions: what is settled then is seen.
+    let unstable = if require_stable {
+        coordinators.unstable_positions(&fetch.group)
+    } else {
+        Some(Unstable::new())
+    };
+    let fetched = coordinators.fetch_offsets(fetch).await.map_err(ErrorCode::of);
+    with_unstable(unstable, fetched)
 }
 
 /// Topics and partitions whose positions wait for the end of a transaction.
 type Unstable = BTreeSet<(Str, i32)>;
 
-/// What is not settled, for a client that wants settled positions only (KIP-447). To be asked for
-/// before the positions: what is settled then is seen.
-fn unstable(context: &Context, require_stable: bool, group: &str) -> Unstable {
-    if !require_stable {
-        return Unstable::new();
-    }
-    context.node.coordinators.unstable_positions(group)
+/// The log may have been read in between: then nobody can tell what was not settled.
+fn with_unstable(
+    unstable: Option<Unstable>,
+    fetched: Result<Vec<FetchedTopic>, ErrorCode>,
+) -> Result<(Unstable, Vec<FetchedTopic>), ErrorCode> {
+    let fetched = fetched?;
+    let unstable = unstable.ok_or(ErrorCode::CoordinatorLoadInProgress)?;
+    Ok((unstable, fetched))
 }
 
 /// The position, unless it is not settled.
@@ -103,10 +111,10 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
         };
         topics.into_iter().map(wanted).collect::<Vec<_>>()
     });
-    let unstable = unstable(context, request.require_stable, &request.group_id);
-    let (code, fetched) = match fetch(context, request.group_id, None, asked.clone()).await {
-        Ok(fetched) => (ErrorCode::None, fetched),
-        Err(code) if context.version >= TOP_LEVEL_ERROR_FROM => (code, Vec::new()),
+    let wanted = Fetch { group: request.group_id, member: None, topics: asked.clone() };
+    let (code, unstable, fetched) = match fetch(context, request.require_stable, wanted).await {
+        Ok((unstable, fetched)) => (ErrorCode::None, unstable, fetched),
+        Err(code) if context.version >= TOP_LEVEL_ERROR_FROM => (code, Unstable::new(), Vec::new()),
         Err(code) => {
             let topics = asked.unwrap_or_default().into_iter();
             let topics = topics.map(|topic| failed_topic(topic, code)).collect();
@@ -154,7 +162,6 @@ async fn group_of_many(
     asked: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
-    let unstable = unstable(context, require_stable, &asked.group_id);
     let image = context.node.controller.image().clone();
     let mut unknown = Vec::new();
     let topics = asked.topics.map(|topics| {
@@ -166,8 +173,9 @@ async fn group_of_many(
         None if asked.member_epoch < 0 => None,
         id => Some((id.unwrap_or_default(), asked.member_epoch)),
     };
-    match fetch(context, asked.group_id.clone(), member, topics).await {
-        Ok(fetched) => {
+    let wanted = Fetch { group: asked.group_id.clone(), member, topics };
+    match fetch(context, require_stable, wanted).await {
+        Ok((unstable, fetched)) => {
             let by_id = context.version >= TOPIC_ID_FROM;
             let found = |topic| found_topic(&image, &unstable, topic, by_id);
             let found = fetched.into_iter().filter_map(found);

@@ -72,3 +72,21 @@ fn the_positions_of_one_request_are_bounded() {
         assert_eq!((group.error_code, positions), expected, "group {number}");
     }
 }
+
+#[test]
+fn what_is_settled_is_not_known_before_the_log_is_read() {
+    let positions = || Ok(Vec::new());
+    let loading = ErrorCode::CoordinatorLoadInProgress;
+    assert_eq!(with_unstable(None, positions()), Err(loading), "it was read in between");
+    assert_eq!(with_unstable(None, Err(ErrorCode::NotCoordinator)), Err(ErrorCode::NotCoordinator));
+    let unstable = Unstable::from([("t".into(), 0)]);
+    assert_eq!(with_unstable(Some(unstable.clone()), positions()), Ok((unstable, Vec::new())));
+}
+
+#[test]
+fn without_a_coordinator_no_position_is_known_to_be_settled() {
+    let bench = Bench::new();
+    assert_eq!(bench.node.coordinators.unstable_positions("g"), None);
+    bench.run(bench.node.open_coordinators()).expect("coordinators");
+    bench.until("the log is read", |bench| bench.node.coordinators.unstable_positions("g"));
+}
