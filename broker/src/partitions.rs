@@ -34,8 +34,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
-use duolog_log_core::ids::{TopicId, TopicPartition};
+use duolog_log_core::ids::{LeaderEpoch, TopicId, TopicPartition};
 use duolog_log_core::log::{LogReader, OpenHint, Shutdown};
+use duolog_log_core::replication::epochs::EpochEnd;
 use duolog_log_core::replication::partition::Acks;
 use duolog_log_core::storage::names::FileKind;
 use parking_lot::Mutex;
@@ -163,6 +164,11 @@ impl Partition {
     /// The offsets now; all zero before the log was first opened.
     pub fn offsets(&self) -> Offsets {
         self.published.offsets()
+    }
+
+    /// Where `epoch` ended in the log that `reader` reads; `None` for one that is not known here.
+    pub fn epoch_end(&self, reader: &LogReader, epoch: LeaderEpoch) -> Option<EpochEnd> {
+        reader.end_offset_for_epoch(epoch, self.published.epoch())
     }
 
     /// The end of what is known to be on disk: exclusive.

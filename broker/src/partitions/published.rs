@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use duolog_log_core::ids::{LeaderEpoch, Offset};
 use duolog_log_core::log::LogError;
+use duolog_log_core::replication::epochs::EpochEntry;
 use duolog_log_core::replication::partition::Partition as Replica;
 
 use super::append::AppendError;
@@ -32,6 +33,8 @@ pub struct Published {
     high_watermark: AtomicI64,
     log_end: AtomicI64,
     leader_epoch: AtomicI32,
+    /// The log end when that epoch began here.
+    epoch_start: AtomicI64,
     synced: AtomicI64,
     bytes: AtomicU64,
     /// -1 when the first segment's name says it.
@@ -61,6 +64,13 @@ impl Published {
         Offsets { log_start, last_stable, high_watermark, log_end, leader_epoch }
     }
 
+    /// The epoch in which this node leads, whether or not it has written since.
+    pub(super) fn epoch(&self) -> EpochEntry {
+        let epoch = LeaderEpoch(self.leader_epoch.load(Ordering::Acquire));
+        let start_offset = Offset(self.epoch_start.load(Ordering::Acquire));
+        EpochEntry { epoch, start_offset }
+    }
+
     /// The end of what is known to be on disk: exclusive.
     pub fn synced(&self) -> i64 {
         self.synced.load(Ordering::Acquire)
@@ -84,6 +94,9 @@ impl Published {
     /// Takes over what the owner's machine says, HW and LSO up to `limit`; returns whether anything
     /// that readers wait for has changed.
     pub(super) fn publish(&self, replica: &Replica, limit: Offset) -> bool {
+        if let Some(start_offset) = replica.epoch_start_offset() {
+            self.epoch_start.store(start_offset.0, Ordering::Release);
+        }
         self.leader_epoch.store(replica.leader_epoch().0, Ordering::Release);
         let pairs = [
             (&self.log_end, replica.log_end_offset()),

@@ -7,7 +7,7 @@ use super::outcome::{AbortedTxn, ReadBatches, ReadMinimum};
 use super::tail::{Tail, TailBudget};
 use super::view::{Shared, View, ViewParts};
 use crate::ids::{LeaderEpoch, Offset};
-use crate::replication::epochs::{EpochEnd, LeaderEpochs};
+use crate::replication::epochs::{EpochEnd, EpochEntry, LeaderEpochs};
 use crate::storage::segment::{ReadBounds, SegmentEnd};
 
 /// Reads one log. Cheap to clone; calls read files but wait for no lock that a writer holds during
@@ -110,11 +110,18 @@ impl LogReader {
         Arc::clone(&self.shared.load().epochs)
     }
 
-    /// Where `epoch` ends in this log; see [`LeaderEpochs::end_offset_for`].
+    /// Where `epoch` ends in this log, led since `current`; see [`LeaderEpochs::end_offset_for_leader`].
     #[must_use]
-    pub fn end_offset_for_epoch(&self, epoch: LeaderEpoch) -> Option<EpochEnd> {
+    pub fn end_offset_for_epoch(
+        &self,
+        epoch: LeaderEpoch,
+        current: EpochEntry,
+    ) -> Option<EpochEnd> {
         let view = self.shared.load();
-        view.epochs.end_offset_for(epoch, Offset(view.log_end()))
+        // Records may have been deleted since, or the log opened anew in the same epoch.
+        let written = view.epochs.latest().filter(|latest| latest.epoch == current.epoch);
+        let current = written.unwrap_or(current);
+        view.epochs.end_offset_for_leader(epoch, current, Offset(view.log_end()))
     }
 }
 

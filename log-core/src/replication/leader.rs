@@ -127,6 +127,12 @@ impl Partition {
         Ok(())
     }
 
+    /// The LEO when this leader's epoch began; `None` of a replica that does not lead.
+    #[must_use]
+    pub fn epoch_start_offset(&self) -> Option<Offset> {
+        self.leading().ok().map(|leading| leading.epoch_start_offset)
+    }
+
     /// Whether a write with `acks` may be appended now.
     ///
     /// Checked before the append, so that a refused write leaves no record (case B65).

@@ -1,7 +1,8 @@
 //! OffsetForLeaderEpoch: key 23, v2–v4. Where an epoch ended in this log, so that a client can see
 //! whether what it has read was lost.
 //!
-//! Leaves out: followers. Source: KIP-101, KIP-279, KIP-320; Partition.lastOffsetForLeaderEpoch.
+//! Leaves out: followers. Source: KIP-101, KIP-279, KIP-320; Partition.lastOffsetForLeaderEpoch,
+//! LeaderEpochFileCache.endOffsetFor.
 
 use std::ops::RangeInclusive;
 
@@ -45,7 +46,8 @@ impl Handler for OffsetForLeaderEpoch {
     }
 }
 
-/// The newest epoch up to the asked one, and where it ended; -1 and -1 when there is none.
+/// The newest epoch up to the asked one, and where it ended: one from before all that is known ended where that begins.
+/// -1 and -1 for an epoch that is still to come.
 async fn find(
     context: &Context,
     topic: TopicId,
@@ -55,7 +57,7 @@ async fn find(
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     let reader = partition.reader().await.map_err(ErrorCode::of)?;
     check_epoch(&partition, asked.current_leader_epoch)?;
-    let end = reader.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch));
+    let end = partition.epoch_end(&reader, LeaderEpoch(asked.leader_epoch));
     Ok(end.map_or((-1, -1), |end| (end.epoch.0, end.end_offset.0)))
 }
 

@@ -19,6 +19,7 @@ mod admin_cases;
 mod api_versions;
 mod consumer_groups;
 mod data;
+mod epochs;
 mod features;
 mod fetch_sessions;
 mod groups;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::ids::Offset;
+use crate::replication::epochs::EpochEntry;
 use crate::testing::mem_disk::{Crash, Fault};
 
 fn filled(disk: &MemDisk, config: LogConfig) -> Log {
@@ -46,7 +47,8 @@ fn epochs_and_producers_follow_the_cut() {
     assert_eq!(log.latest_epoch(), Some(LeaderEpoch(9)));
     log.truncate_to(20, 0).unwrap();
     assert_eq!(log.latest_epoch(), Some(EPOCH));
-    let end = log.reader().end_offset_for_epoch(EPOCH).unwrap();
+    let current = EpochEntry { epoch: EPOCH, start_offset: Offset(0) };
+    let end = log.reader().end_offset_for_epoch(EPOCH, current).unwrap();
     assert_eq!((end.epoch, end.end_offset), (EPOCH, Offset(20)));
     assert_eq!(log.producers().producer(2), None);
     assert_eq!(log.producers().producer(1).unwrap().last_batch().unwrap().last_sequence, 19);

@@ -206,7 +206,7 @@ fn read(
     }
     let reader = partition.open_reader();
     let reader = reader.ok_or_else(|| ErrorCode::from(&AppendError::Stopping))?;
-    if let Some(diverging) = diverging(ask, &reader) {
+    if let Some(diverging) = diverging(ask, partition, &reader) {
         data.diverging_epoch = diverging;
         return Ok(data);
     }
@@ -234,13 +234,12 @@ fn read(
 }
 
 /// Where the log of a client that has read `last_fetched_epoch` parts from this one, if it does.
-fn diverging(ask: &Ask, reader: &LogReader) -> Option<EpochEndOffset> {
+fn diverging(ask: &Ask, partition: &Partition, reader: &LogReader) -> Option<EpochEndOffset> {
     let asked = LeaderEpoch(ask.last_fetched_epoch);
     if asked <= LeaderEpoch::UNKNOWN {
         return None;
     }
-    let end = reader.end_offset_for_epoch(asked);
-    match end {
+    match partition.epoch_end(reader, asked) {
         Some(end) if end.epoch < asked || end.end_offset.0 < ask.fetch_offset => {
             Some(EpochEndOffset { epoch: end.epoch.0, end_offset: end.end_offset.0 })
         }

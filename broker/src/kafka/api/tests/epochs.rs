@@ -1,0 +1,67 @@
+//! Where leader epochs ended, as consumers ask it to see whether what they read was lost.
+
+use duolog_log_core::record::BatchParams;
+
+use crate::kafka::codec::messages::offset_for_leader_epoch_request::{
+    OffsetForLeaderPartition, OffsetForLeaderTopic,
+};
+use crate::kafka::codec::messages::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
+use crate::testing::served::{Client, TestNode, batch_of};
+
+/// Epoch and end offset that are answered for `epoch` of partition 0.
+async fn end_of(client: &mut Client, epoch: i32) -> (i32, i64) {
+    let partition =
+        OffsetForLeaderPartition { partition: 0, current_leader_epoch: -1, leader_epoch: epoch };
+    let topic = OffsetForLeaderTopic { topic: "t".into(), partitions: vec![partition] };
+    let request = OffsetForLeaderEpochRequest { replica_id: -1, topics: vec![topic] };
+    let response: OffsetForLeaderEpochResponse = client.call(4, &request).await;
+    let found = &response.topics[0].partitions[0];
+    assert_eq!(found.error_code, 0);
+    (found.leader_epoch, found.end_offset)
+}
+
+async fn produce(client: &mut Client, records: usize) {
+    let produced = client.produce("t", -1, batch_of(BatchParams::default(), &vec!["v"; records]));
+    assert_eq!(produced.await.0, 0);
+}
+
+/// As LeaderEpochFileCache.endOffsetFor: a consumer whose position a deletion and a restart have made the first one is
+/// not told that its records are lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_epoch_whose_records_were_all_deleted_ended_where_the_log_begins() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let mut client = node.connect().await;
+    assert_eq!(end_of(&mut client, 0).await, (0, 0), "this epoch, and nothing written");
+    assert_eq!(end_of(&mut client, 1).await, (-1, -1), "an epoch to come");
+    produce(&mut client, 100).await;
+    assert_eq!(end_of(&mut client, 0).await, (0, 100));
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    assert_eq!(partition.delete_records(100).await, Ok(100));
+
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let mut client = node.connect().await;
+    let before_any_write = [end_of(&mut client, 0).await, end_of(&mut client, 1).await];
+    assert_eq!(before_any_write, [(0, 100), (1, 100)]);
+    produce(&mut client, 50).await;
+    let answers = [end_of(&mut client, 0).await, end_of(&mut client, 1).await];
+    assert_eq!(answers, [(0, 100), (1, 150)]);
+    assert_eq!(end_of(&mut client, 2).await, (-1, -1));
+
+    // An epoch without a record of its own in the log, and one that has some.
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let mut client = node.connect().await;
+    let mut answers = Vec::new();
+    for epoch in [0, 1, 2, 3, 4] {
+        answers.push(end_of(&mut client, epoch).await);
+    }
+    assert_eq!(answers, [(0, 100), (1, 150), (1, 150), (3, 150), (-1, -1)]);
+    let topic = node.node.controller.image().topic("t").expect("kept").id;
+    let partition = node.node.partitions.find(topic, 0).expect("a partition");
+    assert_eq!(partition.delete_records(120).await, Ok(120));
+    assert_eq!(end_of(&mut client, 0).await, (0, 120), "its successor begins there now");
+    produce(&mut client, 1).await;
+    assert_eq!(end_of(&mut client, 1).await, (1, 150));
+    node.stop().await;
+}
