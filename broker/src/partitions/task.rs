@@ -386,11 +386,13 @@ impl Owner {
 
     /// Lets the replica know how far the log is, publishes what follows, answers who waited.
     pub(super) fn advance(&mut self, partition: &Arc<Partition>) {
-        let log_end_offset = if partition.config.load().flush_messages == 1 {
-            // Nothing is shown to anybody before it is on disk (UnifiedLog.append flushes first).
-            self.log.recovery_point().max(self.replica.log_end_offset().0)
+        let (log_end_offset, synced) = (self.log.log_end_offset(), self.log.recovery_point());
+        let unsynced = log_end_offset.saturating_sub(synced);
+        let log_end_offset = if unsynced >= partition.config.load().flush_messages {
+            // So much is on disk before it is shown to anybody (UnifiedLog.append flushes first).
+            synced.max(self.replica.log_end_offset().0)
         } else {
-            self.log.log_end_offset()
+            log_end_offset
         };
         let unstable = self.log.first_unstable_offset().map(Offset);
         let high_watermark = self.replica.high_watermark();

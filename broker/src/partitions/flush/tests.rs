@@ -72,3 +72,31 @@ async fn a_flush_that_a_gate_lets_vanish_is_made_up_for_by_the_next() {
         node.stop().await;
     }
 }
+
+/// As UnifiedLog.append, which flushes before it answers: a power cut takes less than `flush.messages` acknowledged
+/// records.
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_unsynced_records_as_call_for_a_flush_are_shown_and_answered_after_it() {
+    let node = TestNode::start(&[]).await;
+    let partition = partition(&node, &[("flush.messages", "3")]).await;
+    let filter = GateFilter { topic: Some("t".to_owned()), ..GateFilter::default() };
+    let gates = &node.node.instruments.gates;
+    let gate = gates.arm(GatePoint::FlushBefore, filter, GateAction::Hold).expect("armed");
+    for value in ["a", "b"] {
+        append(&partition, batch(&[value]), Flush::Topic).await.expect("answered at once");
+    }
+    let third = tokio::spawn({
+        let partition = partition.clone();
+        async move { append(&partition, batch(&["c"]), Flush::Topic).await }
+    });
+    eventually("a flush begins", || gates.list().iter().any(|gate| gate.hits > 0)).await;
+    let offsets = partition.offsets();
+    assert_eq!((offsets.log_end, offsets.high_watermark, partition.synced()), (2, 2, 0));
+    assert!(!third.is_finished());
+    assert!(node.node.instruments.release(gate));
+    let appended = third.await.expect("no panic").expect("answered");
+    assert_eq!((appended.base_offset, partition.synced()), (2, 3));
+    assert_eq!(partition.offsets().high_watermark, 3);
+    append(&partition, batch(&["d"]), Flush::Topic).await.expect("answered at once");
+    node.stop().await;
+}
