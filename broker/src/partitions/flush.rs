@@ -57,7 +57,7 @@ impl Owner {
         let before = self.flushing.due_ms;
         if before.is_none_or(|before| due_ms < before) {
             self.flushing.due_ms = Some(due_ms);
-            partition.shared.timer.schedule(before, due_ms, partition.clone());
+            partition.shared.timer.schedule(before, due_ms, partition);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Wakes partitions whose records have to be on disk by a certain time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,21 +14,22 @@ use crate::clock;
 /// One timer for all partitions; each is in it at most once.
 #[derive(Debug, Default)]
 pub struct Timer {
-    /// By the steady clock, then by the partition's place in memory.
-    due: Mutex<BTreeMap<(i64, usize), Arc<Partition>>>,
+    /// By the steady clock, then by the partition's place in memory, which is nobody else's while this is here. One that
+    /// has ended is not kept.
+    due: Mutex<BTreeMap<(i64, usize), Weak<Partition>>>,
     sooner: Notify,
 }
 
 impl Timer {
     /// Sends `FlushDue` to `partition` at `at_ms` of the steady clock instead of at `before`.
-    pub(super) fn schedule(&self, before: Option<i64>, at_ms: i64, partition: Arc<Partition>) {
-        let place = Arc::as_ptr(&partition).addr();
+    pub(super) fn schedule(&self, before: Option<i64>, at_ms: i64, partition: &Arc<Partition>) {
+        let place = Arc::as_ptr(partition).addr();
         let mut due = self.due.lock();
         if let Some(before) = before {
             due.remove(&(before, place));
         }
         let first = due.first_key_value().is_none_or(|((first, _), _)| at_ms < *first);
-        due.insert((at_ms, place), partition);
+        due.insert((at_ms, place), Arc::downgrade(partition));
         drop(due);
         if first {
             self.sooner.notify_one();
@@ -61,7 +62,7 @@ impl Timer {
             }
             let fired = due.pop_first();
             drop(due);
-            if let Some((_, partition)) = fired {
+            if let Some(partition) = fired.and_then(|(_, partition)| partition.upgrade()) {
                 partition.command(Command::FlushDue);
             }
         }

@@ -100,3 +100,15 @@ async fn as_many_unsynced_records_as_call_for_a_flush_are_shown_and_answered_aft
     append(&partition, batch(&["d"]), Flush::Topic).await.expect("answered at once");
     node.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_partition_is_not_kept_until_its_flush_would_be_due() {
+    let node = TestNode::start(&[]).await;
+    let partition = partition(&node, &[("flush.ms", "3600000")]).await;
+    append(&partition, batch(&["a"]), Flush::Topic).await.expect("appended");
+    node.node.delete_topic(partition.topic_id).await.expect("deleted");
+    let held = Arc::downgrade(&partition);
+    drop(partition);
+    eventually("nobody has it any more", || held.strong_count() == 0).await;
+    node.stop().await;
+}
