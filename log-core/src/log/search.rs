@@ -3,6 +3,7 @@
 //! Indexes lead to a batch, the batch is decoded for the record: both answers are exact, also
 //! inside a compressed batch and behind a log start that lies inside one (cases B21, B24).
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use super::outcome::TimestampOffset;
 use super::reader::LogReader;
 use super::view::View;
 use crate::limits;
+use crate::record::batch::NO_TIMESTAMP;
 use crate::record::{BatchHeader, DecodedBatch, Decompressor, Record};
 use crate::storage::segment::Segment;
 use crate::storage::walk::{Located, Step, Walk};
@@ -26,20 +28,11 @@ impl LogReader {
         self.shared.read(|view| view.find_time(timestamp, end_offset))
     }
 
-    /// The first of the records below `end_offset` that have the greatest timestamp.
+    /// The first of the records that have the greatest timestamp; `None` when it lies at or above `end_offset`, as in
+    /// UnifiedLog.fetchOffsetByTimestamp and its caller.
     pub fn max_timestamp(&self, end_offset: i64) -> Result<Option<TimestampOffset>, LogError> {
-        self.shared.read(|view| {
-            let end_offset = end_offset.min(view.log_end());
-            let mut greatest: Option<TimestampOffset> = None;
-            for segment in view.segments_from(view.log_start) {
-                let found = view.greatest_in(segment, end_offset)?;
-                let is_greater = |found: &TimestampOffset| {
-                    greatest.is_none_or(|greatest| found.timestamp > greatest.timestamp)
-                };
-                greatest = found.filter(is_greater).or(greatest);
-            }
-            Ok(greatest)
-        })
+        let greatest = self.shared.read(View::greatest)?;
+        Ok(greatest.filter(|greatest| greatest.offset < end_offset))
     }
 }
 
@@ -72,35 +65,77 @@ impl View {
         Ok(None)
     }
 
-    /// The greatest timestamp among a segment's records from the log start to `end_offset`.
-    fn greatest_in(
-        &self,
-        segment: &Segment,
-        end_offset: i64,
-    ) -> Result<Option<TimestampOffset>, LogError> {
-        let Some(greatest) = segment.greatest()? else { return Ok(None) };
-        if let Some(batch) = segment.batch_at(greatest.offset)?
-            && batch.header.base_offset >= self.log_start
-            && batch.header.next_offset() <= end_offset
-        {
-            let timestamp = batch.header.max_timestamp;
-            let found =
-                self.first_record(&batch.content, end_offset, |r| r.timestamp >= timestamp)?;
-            // Of a batch that compaction has emptied only the header has that time.
-            if found.is_some() {
-                return Ok(found);
+    fn greatest(&self) -> Result<Option<TimestampOffset>, LogError> {
+        // What segments say is no less than what their records have: those that say most come first.
+        let mut bounds = Vec::new();
+        for segment in self.segments_from(self.log_start) {
+            if let Some(greatest) = segment.greatest()? {
+                bounds.push((greatest.timestamp, segment));
             }
         }
-        // The record that the index knows is not among them: ask each batch.
+        bounds.sort_by_key(|(timestamp, _)| Reverse(*timestamp));
+        let rank = |found: &TimestampOffset| (found.timestamp, Reverse(found.offset));
+        let mut greatest: Option<TimestampOffset> = None;
+        for (timestamp, segment) in bounds {
+            if greatest.is_some_and(|greatest| greatest.timestamp > timestamp) {
+                break;
+            }
+            greatest = greatest.into_iter().chain(self.greatest_in(segment)?).max_by_key(rank);
+        }
+        Ok(greatest)
+    }
+
+    /// The greatest timestamp among a segment's records from the log start on.
+    fn greatest_in(&self, segment: &Segment) -> Result<Option<TimestampOffset>, LogError> {
+        let Some(greatest) = segment.greatest()? else { return Ok(None) };
+        if let Some(found) = self.greatest_of_batch(segment, greatest.offset)? {
+            return Ok(Some(found));
+        }
+        // What the index knows is no record from the log start on. The header that says most may be right.
+        let end_offset = self.log_end();
+        let mut most = None;
+        self.first_in(segment, self.log_start, end_offset, |header, _| {
+            let is_most = most.is_none_or(|(timestamp, _)| header.max_timestamp > timestamp);
+            if header.next_offset() > self.log_start && is_most {
+                most = Some((header.max_timestamp, header.base_offset));
+            }
+            Ok(None::<()>)
+        })?;
+        let most = most.filter(|(timestamp, _)| *timestamp > NO_TIMESTAMP);
+        let Some((_, base_offset)) = most else { return Ok(None) };
+        if let Some(found) = self.greatest_of_batch(segment, base_offset)? {
+            return Ok(Some(found));
+        }
+        self.greatest_of_all(segment)
+    }
+
+    /// The first record with the time that the header of the batch at `offset` says; `None` when that record was deleted,
+    /// or the batch emptied by compaction.
+    fn greatest_of_batch(
+        &self,
+        segment: &Segment,
+        offset: i64,
+    ) -> Result<Option<TimestampOffset>, LogError> {
+        let Some(batch) = segment.batch_at(offset)? else { return Ok(None) };
+        let timestamp = batch.header.max_timestamp;
+        if timestamp <= NO_TIMESTAMP || batch.header.next_offset() <= self.log_start {
+            return Ok(None);
+        }
+        self.first_record(&batch.content, self.log_end(), |record| record.timestamp >= timestamp)
+    }
+
+    /// As [`Self::greatest_in`], from each batch that may have a greater one than those before it.
+    fn greatest_of_all(&self, segment: &Segment) -> Result<Option<TimestampOffset>, LogError> {
+        let end_offset = self.log_end();
         let mut greatest: Option<TimestampOffset> = None;
         self.first_in(segment, self.log_start, end_offset, |header, batch| {
-            let before = greatest.map_or(-1, |greatest| greatest.timestamp);
+            let before = greatest.map_or(NO_TIMESTAMP, |greatest| greatest.timestamp);
             if header.max_timestamp > before {
                 let batch = batch()?;
                 let decoded = decode(&batch)?;
                 let readable = self.readable(&decoded, end_offset);
-                let timestamp = readable.map(|record| record.timestamp).max().unwrap_or(-1);
-                if timestamp > before {
+                let timestamp = readable.map(|record| record.timestamp).max();
+                if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp > before) {
                     greatest = self.first_of(&decoded, end_offset, |r| r.timestamp == timestamp);
                 }
             }
@@ -132,7 +167,8 @@ impl View {
             };
             let Located { position, header, .. } = batch;
             let bytes = || {
-                let mut walk = Walk::new(Arc::clone(&segment.log), position, size);
+                let end = position.saturating_add(header.size_in_bytes() as u64);
+                let mut walk = Walk::new(Arc::clone(&segment.log), position, end);
                 match walk.next_batch()? {
                     Step::Batch(batch) => Ok(batch.content),
                     Step::End => Err(corrupt(header.base_offset, "the file ends")),

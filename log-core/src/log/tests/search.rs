@@ -67,7 +67,7 @@ fn b24_the_first_record_with_the_greatest_time() {
         append(&mut log, compressed(codec, &[(5, "a"), (9, "b"), (7, "c")])).unwrap();
         append(&mut log, compressed(codec, &[(9, "d"), (1, "e")])).unwrap();
         assert_eq!(newest(&log.reader()), Some((1, 9)));
-        assert_eq!(log.reader().max_timestamp(1).unwrap().unwrap().offset, 0, "below offset 1");
+        assert_eq!(log.reader().max_timestamp(1).unwrap(), None, "it lies beyond the end");
         // After records are deleted the answer is computed over what remains.
         log.set_log_start_offset(2).unwrap();
         assert_eq!(newest(&log.reader()), Some((3, 9)));
@@ -76,6 +76,40 @@ fn b24_the_first_record_with_the_greatest_time() {
         log.set_log_start_offset(5).unwrap();
         assert_eq!(newest(&log.reader()), None);
     }
+}
+
+/// What is open or not replicated yet makes no search read through the segment: one batch is read, and its find dropped.
+#[test]
+fn a_greatest_time_beyond_the_end_is_none_and_costs_one_batch() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    for time in 1..=50 {
+        append(&mut log, timed(&[(time, "x")])).unwrap();
+    }
+    // Whoever reads through them all meets one that is damaged.
+    let path = Path::new(DIR).join("00000000000000000000.log");
+    let mut content = disk.content(&path).unwrap();
+    let batch_bytes = content.len() / 50;
+    content[2 * batch_bytes + 16] ^= 0xFF;
+    disk.overwrite(&path, &content);
+    assert_eq!(log.reader().max_timestamp(49).unwrap(), None);
+    assert_eq!(newest(&log.reader()), Some((49, 50)));
+}
+
+#[test]
+fn behind_a_deleted_record_the_greatest_of_the_rest_is_found() {
+    let mut log = open(&data_disk(), small(1 << 20));
+    append(&mut log, timed(&[(99, "x"), (1, "x")])).unwrap();
+    for time in 51..=90 {
+        append(&mut log, timed(&[(time, "x")])).unwrap();
+    }
+    append(&mut log, timed(&[(90, "x")])).unwrap();
+    log.set_log_start_offset(1).unwrap();
+    assert_eq!(newest(&log.reader()), Some((41, 90)));
+    assert_eq!(log.reader().max_timestamp(41).unwrap(), None);
+    log.roll(0).unwrap();
+    append(&mut log, timed(&[(90, "x"), (7, "x")])).unwrap();
+    assert_eq!(newest(&log.reader()), Some((41, 90)), "the first of them");
 }
 
 #[test]
@@ -144,15 +178,16 @@ proptest! {
             .zip(0..)
             .skip(from)
             .map(|(time, offset)| (offset, *time))
-            .take_while(|(offset, _)| *offset < end)
             .collect();
         for time in 0..42 {
-            let expected = readable.iter().find(|(_, at)| *at >= time).copied();
+            let found = readable.iter().find(|(_, at)| *at >= time).copied();
+            let expected = found.filter(|(offset, _)| *offset < end);
             let found = reader.offset_for_timestamp(time, end).unwrap();
             prop_assert_eq!(found.map(|f| (f.offset, f.timestamp)), expected, "time {}", time);
         }
         let greatest = readable.iter().map(|(_, time)| *time).max().filter(|time| *time >= 0);
-        let expected = readable.iter().find(|(_, time)| Some(*time) == greatest).copied();
+        let found = readable.iter().find(|(_, time)| Some(*time) == greatest).copied();
+        let expected = found.filter(|(offset, _)| *offset < end);
         let found = reader.max_timestamp(end).unwrap();
         prop_assert_eq!(found.map(|f| (f.offset, f.timestamp)), expected);
     }

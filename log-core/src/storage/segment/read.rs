@@ -80,7 +80,8 @@ impl Segment {
         let Some(found) = self.find_from(self.position_before(offset)?, size, offset)? else {
             return Ok(None);
         };
-        match Walk::new(Arc::clone(&self.log), found.position, size).next_batch()? {
+        let end = found.position.saturating_add(found.header.size_in_bytes() as u64);
+        match Walk::new(Arc::clone(&self.log), found.position, end.min(size)).next_batch()? {
             Step::Batch(batch) => Ok(Some(batch)),
             Step::End => Ok(None),
             Step::Broken { reason, .. } => Err(corrupt(offset, &reason)),
