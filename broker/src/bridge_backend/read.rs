@@ -159,15 +159,13 @@ impl Source<'_> {
             self.partition.tell_if_damaged(&error);
             of_log(self.partition, &error)
         };
-        let read = self
+        let (read, aborted) = self
             .reader
-            .read(offset, bytes_max, self.end, ReadMinimum::OneBatch)
+            .read_with_aborted(offset, bytes_max, self.end, ReadMinimum::OneBatch)
             .map_err(refused)?;
         if read.next_offset <= offset {
             return Ok(false);
         }
-        let aborted =
-            self.reader.aborted_transactions(offset, read.next_offset).map_err(refused)?;
         let aborted = Aborted::new(aborted);
         for piece in read.pieces {
             for batch in SharedBatches::new(piece) {
@@ -256,16 +254,16 @@ pub(super) async fn deliverable_end(partition: &Arc<Partition>, end: i64) -> Res
         }
         let last = end - 1;
         // The batch that holds the last offset reaches beyond it when only part of it counts.
-        let read = reader.read(last, 1, offsets.last_stable, ReadMinimum::OneBatch);
-        let Some(piece) = read.map_err(refused)?.pieces.into_iter().next() else { return Ok(end) };
+        let read = reader.read_with_aborted(last, 1, offsets.last_stable, ReadMinimum::OneBatch);
+        let (read, aborted) = read.map_err(refused)?;
+        let Some(piece) = read.pieces.into_iter().next() else { return Ok(end) };
         let corrupt = |reason: String| BackendError::CorruptBatch { offset: last, reason };
         let header = BatchHeader::parse(&piece).map_err(|error| corrupt(error.to_string()))?;
         if header.base_offset > last {
             // A gap: whoever stands behind it has read all there is.
             return Ok(end);
         }
-        let aborted = reader.aborted_transactions(header.base_offset, header.next_offset());
-        if !Aborted::new(aborted.map_err(refused)?).hides(&header) {
+        if !Aborted::new(aborted).hides(&header) {
             return Ok(end);
         }
         end = header.base_offset;

@@ -68,15 +68,22 @@ impl LogReader {
         end_offset: i64,
         minimum: ReadMinimum,
     ) -> Result<ReadBatches, LogError> {
+        self.shared.read(|view| view.read(start_offset, max_bytes, end_offset, minimum))
+    }
+
+    /// As [`Self::read`], with [`Self::aborted_transactions`] up to what was read: both of one moment. What compaction or
+    /// retention takes in between would let aborted records seem committed.
+    pub fn read_with_aborted(
+        &self,
+        start_offset: i64,
+        max_bytes: usize,
+        end_offset: i64,
+        minimum: ReadMinimum,
+    ) -> Result<(ReadBatches, Vec<AbortedTxn>), LogError> {
         self.shared.read(|view| {
-            view.check_range(start_offset)?;
-            let log_end = view.log_end();
-            let end_offset = end_offset.min(log_end);
-            let bounds = ReadBounds { max_bytes: max_bytes as u64, end_offset, log_end, minimum };
-            match view.read_tail(start_offset, bounds) {
-                Some(batches) => Ok(batches),
-                None => view.read_files(start_offset, bounds),
-            }
+            let batches = view.read(start_offset, max_bytes, end_offset, minimum)?;
+            let aborted = view.aborted_transactions(start_offset, batches.next_offset)?;
+            Ok((batches, aborted))
         })
     }
 
@@ -87,21 +94,7 @@ impl LogReader {
         start_offset: i64,
         end_offset: i64,
     ) -> Result<Vec<AbortedTxn>, LogError> {
-        self.shared.read(|view| {
-            let mut found = Vec::new();
-            let from = view.segment_index(start_offset);
-            for segment in view.segments.get(from..).unwrap_or_default() {
-                for txn in segment.aborted()?.iter() {
-                    if txn.last_offset >= start_offset && txn.first_offset < end_offset {
-                        found.push(txn);
-                    }
-                    if txn.last_stable_offset >= end_offset {
-                        return Ok(found);
-                    }
-                }
-            }
-            Ok(found)
-        })
+        self.shared.read(|view| view.aborted_transactions(start_offset, end_offset))
     }
 
     /// The leader epochs of the log.
@@ -126,6 +119,43 @@ impl LogReader {
 }
 
 impl View {
+    pub(super) fn read(
+        &self,
+        start_offset: i64,
+        max_bytes: usize,
+        end_offset: i64,
+        minimum: ReadMinimum,
+    ) -> Result<ReadBatches, LogError> {
+        self.check_range(start_offset)?;
+        let log_end = self.log_end();
+        let end_offset = end_offset.min(log_end);
+        let bounds = ReadBounds { max_bytes: max_bytes as u64, end_offset, log_end, minimum };
+        match self.read_tail(start_offset, bounds) {
+            Some(batches) => Ok(batches),
+            None => self.read_files(start_offset, bounds),
+        }
+    }
+
+    pub(super) fn aborted_transactions(
+        &self,
+        start_offset: i64,
+        end_offset: i64,
+    ) -> Result<Vec<AbortedTxn>, LogError> {
+        let mut found = Vec::new();
+        let from = self.segment_index(start_offset);
+        for segment in self.segments.get(from..).unwrap_or_default() {
+            for txn in segment.aborted()?.iter() {
+                if txn.last_offset >= start_offset && txn.first_offset < end_offset {
+                    found.push(txn);
+                }
+                if txn.last_stable_offset >= end_offset {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Batches that are kept in memory; `None` when `start_offset` lies before them.
     fn read_tail(&self, start_offset: i64, bounds: ReadBounds) -> Option<ReadBatches> {
         let mut read = ReadBatches { next_offset: start_offset, ..ReadBatches::default() };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duolog_log_core::ids::LeaderEpoch;
-use duolog_log_core::log::{LogReader, ReadMinimum};
+use duolog_log_core::log::{LogError, LogReader, ReadMinimum};
 use tokio::time::Instant;
 
 use crate::kafka::codec::Records;
@@ -216,19 +216,22 @@ fn read(
     if ask.fetch_offset >= end {
         return Ok(data);
     }
-    let batches = reader
-        .read(ask.fetch_offset, limit, end, minimum)
-        .inspect_err(|error| partition.tell_if_damaged(error))
-        .map_err(|error| ErrorCode::from(&error))?;
-    if let Some(aborted) = &mut data.aborted_transactions {
-        let found = reader
-            .aborted_transactions(ask.fetch_offset, batches.next_offset)
-            .map_err(|error| ErrorCode::from(&error))?;
+    let refused = |error: LogError| {
+        partition.tell_if_damaged(&error);
+        ErrorCode::from(&error)
+    };
+    let (at, aborted) = (ask.fetch_offset, &mut data.aborted_transactions);
+    let batches = if let Some(aborted) = aborted {
+        let read = reader.read_with_aborted(at, limit, end, minimum);
+        let (batches, found) = read.map_err(refused)?;
         aborted.extend(found.iter().map(|aborted| AbortedTransaction {
             producer_id: aborted.producer_id,
             first_offset: aborted.first_offset,
         }));
-    }
+        batches
+    } else {
+        reader.read(at, limit, end, minimum).map_err(refused)?
+    };
     data.records = Some(batches.pieces.into());
     Ok(data)
 }

@@ -60,3 +60,32 @@ fn the_newest_batches_stay_in_memory() {
     let offsets: Vec<_> = content_of(&log.reader(), 6).into_iter().map(|row| row.0).collect();
     assert_eq!(offsets, [6, 7, 8]);
 }
+
+/// A reader that began before two runs took an aborted transaction away sees its records and that they are aborted, or
+/// neither.
+#[test]
+fn records_and_what_is_aborted_of_them_are_of_one_moment() {
+    for config in [cached(1 << 20), compacting(1 << 20)] {
+        let disk = data_disk();
+        let mut log = open(&disk, config);
+        in_txn(&mut log, 0, &[("k", Some("aborted"))]);
+        end_txn(&mut log, TransactionOutcome::Abort);
+        append(&mut log, keyed(&[("hot", Some("0"))])).unwrap();
+        log.roll(NOW_MS).unwrap();
+        let read_now = |log: &Log| {
+            log.reader().read_with_aborted(0, 1 << 20, 3, ReadMinimum::OneBatch).unwrap()
+        };
+        let (batches, aborted) = read_now(&log);
+        let earlier = log.reader().shared.load();
+        for dirty_from in [None, Some(3)] {
+            compact(&mut log, dirty_from, NOW_MS).unwrap();
+            append(&mut log, keyed(&[("hot", Some("1"))])).unwrap();
+            log.roll(NOW_MS).unwrap();
+        }
+        assert_eq!(aborted.len(), 1);
+        let of_earlier = earlier.read(0, 1 << 20, 3, ReadMinimum::OneBatch).unwrap();
+        assert_eq!(of_earlier.next_offset, batches.next_offset);
+        assert_eq!(earlier.aborted_transactions(0, batches.next_offset).unwrap(), aborted);
+        assert!(read_now(&log).0.size < batches.size, "the aborted record is gone now");
+    }
+}
