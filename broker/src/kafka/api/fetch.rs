@@ -36,9 +36,6 @@ const TOPIC_ID_FROM: i16 = 13;
 /// First version that names the replica in its state (KIP-903).
 const REPLICA_STATE_FROM: i16 = 15;
 
-/// `replica_id` of tools that look at a log as it is, up to its end (`FetchRequest`).
-const DEBUGGING_REPLICA: i32 = -2;
-
 impl Handler for Fetch {
     type Request = FetchRequest;
     type Response = FetchResponse;
@@ -68,9 +65,8 @@ fn bounds(context: &Context, request: &FetchRequest) -> Bounds {
         // More than may be answered is never there.
         min_bytes: request.min_bytes.min(max_bytes),
         max_bytes,
-        isolation: match (request.replica_id, request.isolation_level) {
-            (DEBUGGING_REPLICA, _) => Isolation::Debugging,
-            (_, 1) => Isolation::ReadCommitted,
+        isolation: match request.isolation_level {
+            1 => Isolation::ReadCommitted,
             _ => Isolation::ReadUncommitted,
         },
     }

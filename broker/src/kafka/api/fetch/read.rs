@@ -25,8 +25,6 @@ pub(super) enum Isolation {
     ReadUncommitted,
     /// To the last stable offset.
     ReadCommitted,
-    /// To the log end.
-    Debugging,
 }
 
 impl Isolation {
@@ -34,7 +32,6 @@ impl Isolation {
         match self {
             Self::ReadUncommitted => offsets.high_watermark,
             Self::ReadCommitted => offsets.last_stable,
-            Self::Debugging => offsets.log_end,
         }
     }
 }

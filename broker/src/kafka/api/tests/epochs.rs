@@ -1,12 +1,17 @@
 //! Where leader epochs ended, as consumers ask it to see whether what they read was lost.
 
+use duolog_log_core::gate::{GateAction, GatePoint};
 use duolog_log_core::record::BatchParams;
 
+use super::data::fetch_request;
+use crate::kafka::codec::Records;
 use crate::kafka::codec::messages::offset_for_leader_epoch_request::{
     OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
-use crate::kafka::codec::messages::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
-use crate::testing::served::{Client, TestNode, batch_of};
+use crate::kafka::codec::messages::{
+    FetchRequest, FetchResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+};
+use crate::testing::served::{Client, TestNode, batch, batch_of, eventually, produce_request};
 
 /// Epoch and end offset that are answered for `epoch` of partition 0.
 async fn end_of(client: &mut Client, epoch: i32) -> (i32, i64) {
@@ -63,5 +68,25 @@ async fn an_epoch_whose_records_were_all_deleted_ended_where_the_log_begins() {
     assert_eq!(end_of(&mut client, 0).await, (0, 120), "its successor begins there now");
     produce(&mut client, 1).await;
     assert_eq!(end_of(&mut client, 1).await, (1, 150));
+    node.stop().await;
+}
+
+/// As FetchIsolation.of: only a replica, present or future, reads beyond the high watermark.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_debugging_consumer_sees_no_more_than_others() {
+    let node = TestNode::start(&[]).await;
+    let topic = node.create_topic("t", &[]).await;
+    let gate = node.arm(GatePoint::HighWatermarkBefore, "t", GateAction::Hold);
+    let mut client = node.connect().await;
+    client.send(9, &produce_request("t", -1, batch(&["v"]).freeze())).await;
+    let partition = node.node.partitions.find(topic.id, 0).expect("a partition");
+    eventually("it is in the log", || partition.offsets().log_end == 1).await;
+    let mut reader = node.connect().await;
+    let request = FetchRequest { replica_id: -2, ..fetch_request("t", &[(0, 0)]) };
+    let response: FetchResponse = reader.call(12, &request).await;
+    let found = &response.responses[0].partitions[0];
+    assert_eq!((found.error_code, found.high_watermark), (0, 0));
+    assert!(found.records.as_ref().is_some_and(Records::is_empty));
+    assert!(node.node.instruments.release(gate));
     node.stop().await;
 }
