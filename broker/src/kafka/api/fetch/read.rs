@@ -171,13 +171,16 @@ fn look(node: &Node, bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
     }
 }
 
-fn read(
-    ask: &Ask,
-    partition: &Partition,
-    isolation: Isolation,
-    limit: usize,
-    minimum: ReadMinimum,
-) -> Result<PartitionData, ErrorCode> {
+/// What a partition has for a reader at one moment.
+enum Found {
+    /// No records: all that there is to say.
+    Said(PartitionData),
+    /// Records up to an offset, exclusive, and what is said beside them.
+    Records(Arc<LogReader>, i64, PartitionData),
+}
+
+/// Looks without reading records.
+fn find(ask: &Ask, partition: &Partition, isolation: Isolation) -> Result<Found, ErrorCode> {
     let offsets = partition.offsets();
     let mut data = PartitionData {
         partition_index: ask.key.partition,
@@ -198,21 +201,35 @@ fn read(
         return if partition.is_gone() {
             Err(ErrorCode::UnknownTopicOrPartition)
         } else {
-            Ok(data)
+            Ok(Found::Said(data))
         };
     }
     let reader = partition.open_reader();
     let reader = reader.ok_or_else(|| ErrorCode::from(&AppendError::Stopping))?;
-    if let Some(diverging) = diverging(ask, partition, &reader) {
+    if let Some(diverging) = diverging(ask, partition, &reader, offsets)? {
         data.diverging_epoch = diverging;
-        return Ok(data);
+        return Ok(Found::Said(data));
     }
     if outside {
         return Err(ErrorCode::OffsetOutOfRange);
     }
     if ask.fetch_offset >= end {
-        return Ok(data);
+        return Ok(Found::Said(data));
     }
+    Ok(Found::Records(reader, end, data))
+}
+
+fn read(
+    ask: &Ask,
+    partition: &Partition,
+    isolation: Isolation,
+    limit: usize,
+    minimum: ReadMinimum,
+) -> Result<PartitionData, ErrorCode> {
+    let (reader, end, mut data) = match find(ask, partition, isolation)? {
+        Found::Said(data) => return Ok(data),
+        Found::Records(reader, end, data) => (reader, end, data),
+    };
     let refused = |error: LogError| {
         partition.tell_if_damaged(&error);
         ErrorCode::from(&error)
@@ -233,18 +250,26 @@ fn read(
     Ok(data)
 }
 
-/// Where the log of a client that has read `last_fetched_epoch` parts from this one, if it does.
-fn diverging(ask: &Ask, partition: &Partition, reader: &LogReader) -> Option<EpochEndOffset> {
+/// Where the log of a client that has read `last_fetched_epoch` parts from this one, if it does
+/// (Partition.readRecords).
+///
+/// Errors: `OffsetOutOfRange` when nothing is known of that epoch, or what is asked for was deleted.
+fn diverging(
+    ask: &Ask,
+    partition: &Partition,
+    reader: &LogReader,
+    offsets: Offsets,
+) -> Result<Option<EpochEndOffset>, ErrorCode> {
     let asked = LeaderEpoch(ask.last_fetched_epoch);
     if asked <= LeaderEpoch::UNKNOWN {
-        return None;
+        return Ok(None);
     }
-    match partition.epoch_end(reader, asked) {
-        Some(end) if end.epoch < asked || end.end_offset.0 < ask.fetch_offset => {
-            Some(EpochEndOffset { epoch: end.epoch.0, end_offset: end.end_offset.0 })
-        }
-        _ => None,
+    let end = partition.epoch_end(reader, asked).ok_or(ErrorCode::OffsetOutOfRange)?;
+    if ask.fetch_offset < offsets.log_start {
+        return Err(ErrorCode::OffsetOutOfRange);
     }
+    let diverges = end.epoch < asked || end.end_offset.0 < ask.fetch_offset;
+    Ok(diverges.then_some(EpochEndOffset { epoch: end.epoch.0, end_offset: end.end_offset.0 }))
 }
 
 pub(super) fn refused(ask: &Ask, code: ErrorCode) -> PartitionData {

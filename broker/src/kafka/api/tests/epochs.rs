@@ -71,6 +71,41 @@ async fn an_epoch_whose_records_were_all_deleted_ended_where_the_log_begins() {
     node.stop().await;
 }
 
+/// As Partition.readRecords: error, and epoch and end of the log that the client's parts from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fetch_after_an_epoch_is_told_where_it_parts_or_that_nothing_is_known() {
+    let node = TestNode::start(&[]).await;
+    node.create_topic("t", &[]).await;
+    produce(&mut node.connect().await, 4).await;
+    // The last epoch is that of the third start: the second one writes nothing.
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let node = TestNode::start_on(node.stop().await, &[]).await;
+    let mut client = node.connect().await;
+    produce(&mut client, 4).await;
+    let topic = node.node.controller.image().topic("t").expect("kept").id;
+    let partition = node.node.partitions.find(topic, 0).expect("a partition");
+    assert_eq!(partition.delete_records(2).await, Ok(2));
+    for (offset, epoch, told) in [
+        (4, 0, (0, -1, -1)),
+        (5, 0, (0, 0, 4)),
+        (4, 1, (0, 0, 4)),
+        (8, 2, (0, -1, -1)),
+        (9, 2, (0, 2, 8)),
+        (4, 3, (1, -1, -1)),
+        (1, 0, (1, -1, -1)),
+        (1, 1, (1, -1, -1)),
+    ] {
+        let mut request = fetch_request("t", &[(0, offset)]);
+        request.topics[0].partitions[0].last_fetched_epoch = epoch;
+        let response: FetchResponse = client.call(12, &request).await;
+        let found = &response.responses[0].partitions[0];
+        let diverging = &found.diverging_epoch;
+        let answer = (found.error_code, diverging.epoch, diverging.end_offset);
+        assert_eq!(answer, told, "at {offset} after epoch {epoch}");
+    }
+    node.stop().await;
+}
+
 /// As FetchIsolation.of: only a replica, present or future, reads beyond the high watermark.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_debugging_consumer_sees_no_more_than_others() {
