@@ -1,11 +1,12 @@
 //! Fetch: key 1, v4–v18. Whole batches from each partition, waiting for data where there is none.
 //!
-//! Reads whatever is there; while that is less than `min_bytes`, waits until one of the partitions'
-//! published offsets moves, or `max_wait_ms` is over. From version 7 on a client may have a session
+//! Reads whatever is there; while that is less than `min_bytes`, waits until so much has come, there is
+//! something else to tell, or `max_wait_ms` is over. From version 7 on a client may have a session
 //! and is then told only what has changed ([`crate::kafka::fetch_sessions`]). Leaves out:
 //! followers, racks. Source: KIP-74, KIP-98, KIP-207, KIP-227, KIP-320, KIP-516;
 //! KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages.
 
+mod coming;
 mod deliver;
 mod read;
 

@@ -18,7 +18,7 @@ mod admin;
 mod admin_cases;
 mod api_versions;
 mod consumer_groups;
-mod data;
+pub(super) mod data;
 mod epochs;
 mod features;
 mod fetch_sessions;

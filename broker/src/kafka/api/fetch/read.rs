@@ -7,6 +7,7 @@ use duolog_log_core::ids::LeaderEpoch;
 use duolog_log_core::log::{LogError, LogReader, ReadMinimum};
 use tokio::time::Instant;
 
+use super::coming::Coming;
 use crate::kafka::codec::Records;
 use crate::kafka::codec::messages::fetch_response::{
     AbortedTransaction, EpochEndOffset, PartitionData,
@@ -106,20 +107,29 @@ pub(super) async fn look_until_enough(node: &Node, bounds: &Bounds, wanted: &[Wa
             Source::Unknown(_) | Source::Failed(_) => None,
         })
     };
+    let mut coming = Coming::nothing(wanted);
     loop {
         let registration = Registration::new(partitions().collect());
-        let again = look(node, bounds, wanted);
-        if enough(&again) {
-            return again;
+        if coming.is_enough(bounds, min_bytes(node, bounds), wanted) {
+            let again = look(node, bounds, wanted);
+            if again.urgent || again.bytes > 0 {
+                return again;
+            }
+            // What was counted has been deleted since.
+            coming = Coming::nothing(wanted);
         }
-        // What is not enough is not kept while waiting.
-        drop(again);
         tokio::select! {
             () = registration.moved() => {}
             () = tokio::time::sleep_until(deadline) => return look(node, bounds, wanted),
             () = node.stopping.cancelled() => return look(node, bounds, wanted),
         }
     }
+}
+
+/// How much is worth an answer: no more than there is room for.
+fn min_bytes(node: &Node, bounds: &Bounds) -> i64 {
+    let room = node.answers.reserve(usize::try_from(bounds.max_bytes).unwrap_or_default());
+    i64::try_from(room.bytes()).unwrap_or(i64::MAX).min(i64::from(bounds.min_bytes))
 }
 
 /// Reads every partition once, within the request's bounds and the node's memory for answers.
@@ -172,7 +182,7 @@ fn look(node: &Node, bounds: &Bounds, wanted: &[Wanted<'_>]) -> Look {
 }
 
 /// What a partition has for a reader at one moment.
-enum Found {
+pub(super) enum Found {
     /// No records: all that there is to say.
     Said(PartitionData),
     /// Records up to an offset, exclusive, and what is said beside them.
@@ -180,7 +190,11 @@ enum Found {
 }
 
 /// Looks without reading records.
-fn find(ask: &Ask, partition: &Partition, isolation: Isolation) -> Result<Found, ErrorCode> {
+pub(super) fn find(
+    ask: &Ask,
+    partition: &Partition,
+    isolation: Isolation,
+) -> Result<Found, ErrorCode> {
     let offsets = partition.offsets();
     let mut data = PartitionData {
         partition_index: ask.key.partition,

@@ -22,7 +22,7 @@ use crate::kafka::codec::messages::{
 use crate::testing::coordinator_of;
 use crate::testing::served::{Client, TestNode, batch, batch_of, eventually, produce_request};
 
-pub(super) fn fetch_request(topic: &str, partitions: &[(i32, i64)]) -> FetchRequest {
+pub(in crate::kafka::api) fn fetch_request(topic: &str, partitions: &[(i32, i64)]) -> FetchRequest {
     FetchRequest {
         max_wait_ms: 0,
         min_bytes: 1,
