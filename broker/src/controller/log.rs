@@ -1,8 +1,8 @@
 //! The metadata log, `__duolog_metadata-0`: one partition like any other, synced before each answer.
 //!
 //! A change is one batch, so a crash keeps all of it or none. At start the log is replayed; when it
-//! has grown far beyond what it means, the image is written behind it as a snapshot and what came
-//! before is deleted.
+//! has grown far beyond what it means, the image is written behind it as a snapshot, batch by batch,
+//! and what came before is deleted. A crash in between leaves some records twice, which say the same.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use duolog_log_core::log::{AppendOrigin, LogError, ReadMinimum};
 use duolog_log_core::record::RecordError;
 use duolog_log_core::record::batch::{NO_TIMESTAMP, SharedBatches, TimestampType};
 use duolog_log_core::record::builder::{BatchBuilder, BatchParams, NewRecord};
-use duolog_log_core::record::compression::Decompressor;
+use duolog_log_core::record::compression::{Compression, Decompressor};
 use duolog_log_core::record::decoded::DecodedBatch;
 use duolog_log_core::replication::partition::Acks;
 
@@ -35,6 +35,9 @@ const SEGMENT_BYTES: &str = "67108864";
 /// How much larger than its own snapshot the log may grow, and by how much at least.
 const GROWTH_FACTOR: u64 = 4;
 const GROWTH_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Keys and values of one batch of a snapshot, or one record that is larger.
+const SNAPSHOT_BATCH_BYTES: u64 = 1024 * 1024;
 
 /// Bytes of the log read at a time.
 const READ_BYTES: usize = 1024 * 1024;
@@ -121,7 +124,10 @@ impl MetadataLog {
         }
         log.append(&first).await?;
         shared.set_leader_epoch(LeaderEpoch(epoch));
-        log.compact(&image).await?;
+        if let Err(error) = log.compact(&image).await {
+            // All that was there still is.
+            tracing::warn!(%error, "the metadata log is not compacted; the next start tries again");
+        }
         Ok((log, image))
     }
 
@@ -162,23 +168,42 @@ impl MetadataLog {
     /// Writes a snapshot and drops what is before it, when that is worth it.
     async fn compact(&self, image: &Image) -> Result<(), MetadataLogError> {
         let records = image.records();
-        let mut size = 0;
-        for record in &records {
-            let (key, value) = record.encode()?;
-            size += (key.len() + value.map_or(0, |value| value.len())) as u64;
-        }
+        let size: u64 = records.iter().map(size_of).sum();
         let held = self.partition.bytes();
         if held < GROWTH_BYTES_MIN || held < size.saturating_mul(GROWTH_FACTOR) {
             return Ok(());
         }
         // A segment of its own, so that what lies before it can go as a whole.
         self.partition.roll().await?;
-        let base_offset = self.append(&records).await?;
-        self.partition.delete_records(base_offset).await?;
+        let mut base_offset = None;
+        for batch in batches(&records) {
+            let appended = self.append(batch).await?;
+            base_offset.get_or_insert(appended);
+        }
+        // All of it is on disk.
+        if let Some(base_offset) = base_offset {
+            self.partition.delete_records(base_offset).await?;
+        }
         self.partition.keep_house();
         tracing::info!(bytes = held, records = records.len(), "metadata log compacted");
         Ok(())
     }
+}
+
+/// Bytes of a record's key and value; none of one that the append will refuse.
+fn size_of(record: &MetadataRecord) -> u64 {
+    record.encode().map_or(0, |(key, value)| (key.len() + value.map_or(0, |v| v.len())) as u64)
+}
+
+/// Records one after the other, as many together as [`SNAPSHOT_BATCH_BYTES`] allow.
+fn batches(records: &[MetadataRecord]) -> impl Iterator<Item = &[MetadataRecord]> {
+    let mut bytes = records.first().map_or(0, size_of);
+    records.chunk_by(move |_, next| {
+        let size = size_of(next);
+        let fits = bytes.saturating_add(size) <= SNAPSHOT_BATCH_BYTES;
+        bytes = if fits { bytes + size } else { size };
+        fits
+    })
 }
 
 fn metadata_topic(image: &Image) -> Result<Topic, ConfigError> {
@@ -221,8 +246,13 @@ fn replay_piece(
     for batch in SharedBatches::new(piece) {
         let (header, bytes) = batch.map_err(|source| MetadataLogError::Batch { offset, source })?;
         offset = header.base_offset;
+        // What is stored plain takes no more memory than the log has read: whatever was appended is replayed.
+        let limit = match header.compression() {
+            Ok(Compression::None) => bytes.len(),
+            _ => DECOMPRESSED_BYTES_MAX,
+        };
         // A record that was damaged may well be another valid one.
-        let batch = DecodedBatch::decode_verified(&bytes, decompressor, DECOMPRESSED_BYTES_MAX)
+        let batch = DecodedBatch::decode_verified(&bytes, decompressor, limit)
             .map_err(|source| MetadataLogError::Batch { offset, source })?;
         for record in batch.iter() {
             let key = record.key.unwrap_or_default();
@@ -233,3 +263,6 @@ fn replay_piece(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
