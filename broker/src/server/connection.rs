@@ -135,7 +135,7 @@ impl Connection {
         let alarm = sleep_until(active + idle);
         tokio::pin!(alarm, stopped);
         loop {
-            if self.write_ready().await? {
+            if self.write_ready(&mut running).await? {
                 active = Instant::now();
             }
             let busy = running.is_some() || self.in_flight.len() >= IN_FLIGHT_MAX;
@@ -181,17 +181,27 @@ impl Connection {
     }
 
     /// Writes the answers that are ready, oldest first; returns whether there was one.
-    async fn write_ready(&mut self) -> Result<bool, CloseReason> {
+    ///
+    /// Meanwhile the handler goes on: what it has taken its turn for, others wait for, and a client may take its answers
+    /// slowly, or none.
+    async fn write_ready(&mut self, running: &mut Option<Running>) -> Result<bool, CloseReason> {
         let mut wrote = false;
         while let Some(next) =
             self.in_flight.pop_front_if(|next| matches!(next.answer, Answer::Ready(..)))
         {
             if let Answer::Ready(frame, _counted) = next.answer {
-                write_patiently(&mut self.write, frame.segments(), &self.patience)
-                    .await
-                    .map_err(CloseReason::Write)?;
+                let reply = {
+                    let segments = frame.segments();
+                    let writing = write_patiently(&mut self.write, segments, &self.patience);
+                    write_beside(writing, running).await.map_err(CloseReason::Write)?
+                };
                 next.request.timer.finish(frame.len());
                 wrote = true;
+                if let Some(reply) = reply
+                    && let Some(running) = running.take()
+                {
+                    self.place(reply?, running.request);
+                }
             }
         }
         Ok(wrote)
@@ -279,6 +289,19 @@ async fn oldest(in_flight: &mut VecDeque<InFlight>) -> Result<Option<Frame>, Ref
     match in_flight.front_mut().map(|oldest| &mut oldest.answer) {
         Some(Answer::Pending(pending)) => pending.await,
         _ => std::future::pending().await,
+    }
+}
+
+/// Waits for `writing`; what the handler has returned meanwhile, if it has.
+async fn write_beside(
+    writing: impl Future<Output = io::Result<()>>,
+    running: &mut Option<Running>,
+) -> io::Result<Option<Result<Reply, Refusal>>> {
+    tokio::pin!(writing);
+    tokio::select! {
+        biased;
+        written = &mut writing => written.map(|()| None),
+        reply = handler(running) => writing.await.map(|()| Some(reply)),
     }
 }
 

@@ -255,6 +255,35 @@ fn fetch_all(topic: &str) -> FetchRequest {
     }
 }
 
+/// It may have been given a turn that others wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_goes_on_while_its_client_takes_no_answers() {
+    let node = TestNode::start(&[]).await;
+    for topic in ["t", "u", "w"] {
+        node.create_topic(topic, &[]).await;
+    }
+    let large = "v".repeat(1_000_000);
+    for _ in 0..40 {
+        plant(&node.partition("t", 0), batch(&[large.as_str()])).await;
+    }
+    node.listen();
+    let gate = node.arm(GatePoint::HighWatermarkBefore, "w", GateAction::Hold);
+    let mut reader = node.connect().await;
+    reader.send(9, &produce_request("w", -1, batch(&["v"]).freeze())).await;
+    reader.send(12, &fetch_all("t")).await;
+    let waiting = FetchRequest { max_wait_ms: i32::MAX, min_bytes: 1, ..fetch_all("u") };
+    reader.send(12, &waiting).await;
+    let partition = node.partition("u", 0);
+    eventually("the last request waits", || partition.is_awaited()).await;
+    assert!(node.node.instruments.release(gate));
+    // The answer behind this one is more than sockets hold.
+    let _: (_, ProduceResponse) = reader.receive(9).await;
+    plant(&partition, batch(&["v"])).await;
+    let read = || !node.told.of(EventKind::Deliver, "u").is_empty();
+    eventually("the last request has its answer", read).await;
+    node.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_takes_no_answers_is_closed_and_its_answers_dropped() {
     let node = TestNode::start(&["connections.max.idle.ms=3000"]).await;
