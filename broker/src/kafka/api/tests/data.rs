@@ -413,20 +413,20 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_debugging_replica_sees_to_the_log_end_in_every_version() {
+async fn a_debugging_replica_is_a_consumer_in_every_version() {
     let node = TestNode::start(&[]).await;
     let topic = node.create_topic("t", &[]).await;
     let _gate = node.arm(GatePoint::HighWatermarkBefore, "t", GateAction::Hold);
     let mut client = node.connect().await;
     assert_eq!(client.produce("t", 1, batch(&["v"])).await, (0, 0));
     for version in [12, 14, 15, 17] {
-        for (replica, seen) in [(-1, vec![]), (-2, vec![0])] {
+        for replica in [-1, -2] {
             let mut request = fetch_request("t", &[(0, 0)]);
             request.topics[0].topic_id = topic.id;
             request.replica_id = if version < 15 { replica } else { -1 };
             request.replica_state.replica_id = if version < 15 { -1 } else { replica };
             let response: FetchResponse = client.call(version, &request).await;
-            assert_eq!(bases(&response, 0), seen, "v{version} as {replica}");
+            assert!(bases(&response, 0).is_empty(), "v{version} as {replica}");
         }
         let mut request = fetch_request("t", &[(0, 0)]);
         request.topics[0].topic_id = topic.id;
