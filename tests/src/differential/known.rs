@@ -15,6 +15,7 @@ const fn known(
 const OWN_KEYS: &str = "RocketMQ's attributes of a topic are shown as keys";
 const CLOSED: &str = "an answer says what is wrong, a closed connection does not";
 const SILENT: &str = "nothing hangs";
+const NOT_BUILT: &str = "docs/compatibility.md: not built";
 const MADE_AT_ONCE: &str = "a topic that is made is there with its answer";
 const NOTHING_LEFT: &str =
     "nothing is left of a group whose only positions were aborted or deleted";
@@ -49,10 +50,13 @@ pub const KNOWN: &[Known] = &[
     known("ListOffsets", "\"Timestamp\":-7", "ErrorCode", ("-1", "35"), IN_WORDS),
     known("ListOffsets", "\"Timestamp\":-3", "", ("", ""), "a deleted record is no answer"),
     known("ListGroups", "", "Groups[", ("~\"ProtocolType\":\"\"", "null"), NOTHING_LEFT),
-    known("ApiVersions", "", "ApiKeys[", ("", "null"), "docs/compatibility.md: not built"),
+    known("ApiVersions", "", "ApiKeys[", ("", "null"), NOT_BUILT),
     known("Produce", "\"Records\":null", "", ("\"silent\"", ""), SILENT),
     known("AlterConfigs", "", "", ("\"silent\"", ""), SILENT),
     known("IncrementalAlterConfigs", "\"ConfigOperation\":9", "ErrorCode", ("-1", "42"), IN_WORDS),
+    known("IncrementalAlterConfigs", "\"ConfigOperation\":9", "ErrorCode", ("40", "42"), IN_WORDS),
+    known("ApiVersions", "", "FinalizedFeatures[", ("", "null"), NOT_BUILT),
+    known("ApiVersions", "", "SupportedFeatures", ("", "null"), NOT_BUILT),
     known("Metadata", "", "ErrorCode", ("3", "0"), MADE_AT_ONCE),
     known("Metadata", "", "Partitions[", ("null", ""), MADE_AT_ONCE),
     known("DescribeLogDirs", "", "Topics[__", ("", ""), "as many records, not as many batches"),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use duolog_coordinator::record::transaction::{Partitions, ProducerIdAndEpoch, TxnVersion};
+use duolog_coordinator::txn::kafka::error::TxnError;
 use duolog_coordinator::txn::kafka::event::AddPartitions;
 
 use super::{Context, Handler};
@@ -51,10 +52,11 @@ impl Handler for AddPartitionsToTxn {
                 epoch: request.v3_and_below_producer_epoch,
             };
             let id = request.v3_and_below_transactional_id;
-            let partitions = merged(&request.v3_and_below_topics);
+            let topics = &request.v3_and_below_topics;
+            let partitions = merged(topics);
             let asked = AddPartitions { id, producer, partitions, version: TxnVersion::V1 };
             return AddPartitionsToTxnResponse {
-                results_by_topic_v3_and_below: one(context, asked, Purpose::Add).await,
+                results_by_topic_v3_and_below: one(context, asked, topics, Purpose::Add).await,
                 ..AddPartitionsToTxnResponse::default()
             };
         }
@@ -67,7 +69,7 @@ impl Handler for AddPartitionsToTxn {
             let purpose = if txn.verify_only { Purpose::Verify } else { Purpose::Add };
             results_by_transaction.push(AddPartitionsToTxnResult {
                 transactional_id: txn.transactional_id,
-                topic_results: one(context, asked, purpose).await,
+                topic_results: one(context, asked, &txn.topics, purpose).await,
             });
         }
         AddPartitionsToTxnResponse {
@@ -87,10 +89,11 @@ fn merged(topics: &[AddPartitionsToTxnTopic]) -> Partitions {
     partitions
 }
 
-/// One transaction's partitions.
+/// One transaction's partitions. What the coordinator was asked to add is answered as it was asked, all else as of a map.
 async fn one(
     context: &Context,
     asked: AddPartitions,
+    topics: &[AddPartitionsToTxnTopic],
     purpose: Purpose,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
     let image = context.node.controller.image().clone();
@@ -114,20 +117,24 @@ async fn one(
         });
     }
     let transactions = &context.node.transactions;
-    let answer = match purpose {
-        Purpose::Add => transactions.add_partitions(asked).await.map(|()| None),
-        Purpose::Verify => transactions.verify_partitions(asked).await.map(Some),
-    };
-    match answer {
-        Ok(None) => results(partitions, |_, _| ErrorCode::None),
-        Ok(Some(found)) => results(partitions, |topic, index| {
-            let is_in = found.get(topic).is_some_and(|indexes| indexes.contains(&index));
-            if is_in { ErrorCode::None } else { ErrorCode::TransactionAbortable }
-        }),
-        Err(error) => {
-            let code = ErrorCode::from(&error).fenced_from(FENCED_FROM, context.version);
-            results(partitions, |_, _| code)
+    let refused =
+        |error: TxnError| ErrorCode::from(&error).fenced_from(FENCED_FROM, context.version);
+    match purpose {
+        Purpose::Add => {
+            let added = transactions.add_partitions(asked).await;
+            let code = added.map_or_else(refused, |()| ErrorCode::None);
+            topics.iter().map(|of| result(&of.name, &of.partitions, |_| code)).collect()
         }
+        Purpose::Verify => match transactions.verify_partitions(asked).await {
+            Ok(found) => results(partitions, |topic, index| {
+                let is_in = found.get(topic).is_some_and(|indexes| indexes.contains(&index));
+                if is_in { ErrorCode::None } else { ErrorCode::TransactionAbortable }
+            }),
+            Err(error) => {
+                let code = refused(error);
+                results(partitions, |_, _| code)
+            }
+        },
     }
 }
 
@@ -135,13 +142,20 @@ fn results(
     partitions: &Partitions,
     code: impl Fn(&str, i32) -> ErrorCode,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
-    let topic = |(name, indexes): (&Str, &BTreeSet<i32>)| {
-        let partition = |&partition_index: &i32| AddPartitionsToTxnPartitionResult {
-            partition_index,
-            partition_error_code: code(name, partition_index).code(),
-        };
-        let results_by_partition = indexes.iter().map(partition).collect();
-        AddPartitionsToTxnTopicResult { name: name.clone(), results_by_partition }
-    };
+    let topic =
+        |(name, indexes): (&Str, &BTreeSet<i32>)| result(name, indexes, |index| code(name, index));
     partitions.iter().map(topic).collect()
+}
+
+fn result<'a>(
+    name: &Str,
+    indexes: impl IntoIterator<Item = &'a i32>,
+    code: impl Fn(i32) -> ErrorCode,
+) -> AddPartitionsToTxnTopicResult {
+    let partition = |&partition_index: &i32| AddPartitionsToTxnPartitionResult {
+        partition_index,
+        partition_error_code: code(partition_index).code(),
+    };
+    let results_by_partition = indexes.into_iter().map(partition).collect();
+    AddPartitionsToTxnTopicResult { name: name.clone(), results_by_partition }
 }

@@ -54,7 +54,7 @@ impl Handler for ListOffsets {
     async fn handle(context: &Context, request: ListOffsetsRequest) -> ListOffsetsResponse {
         let mut topics = Vec::with_capacity(request.topics.len());
         let mut twice = named_twice(&request.topics);
-        for topic in request.topics {
+        for topic in request.topics.into_iter().filter(|topic| !topic.partitions.is_empty()) {
             let id = context.node.controller.image().topic(&topic.name).map(|topic| topic.id);
             let mut partitions = Vec::with_capacity(topic.partitions.len());
             for asked in topic.partitions {

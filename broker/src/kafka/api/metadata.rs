@@ -53,7 +53,10 @@ impl Handler for Metadata {
             wanted(context, request.topics.unwrap_or_default(), may_create).await
         };
         if request.include_topic_authorized_operations {
-            for topic in &mut topics {
+            let is_known = |topic: &&mut MetadataResponseTopic| {
+                topic.error_code != ErrorCode::UnknownTopicId.code()
+            };
+            for topic in topics.iter_mut().filter(is_known) {
                 topic.topic_authorized_operations = operations::TOPIC;
             }
         }

@@ -93,7 +93,8 @@ fn run(context: Context, body: Bytes) -> Running {
             + Duration::from_millis(u64::from(request.timeout_ms.max(0).unsigned_abs()));
         let mut verdicts = transactions::verify(&context, &request).await;
         let mut begun = Vec::with_capacity(request.topic_data.len());
-        for topic in request.topic_data {
+        let is_any = |topic: &TopicProduceData| !topic.partition_data.is_empty();
+        for topic in request.topic_data.into_iter().filter(is_any) {
             begun.push(begin_topic(&context, topic, acks, &mut verdicts).await);
         }
         Ok(Reply::Later(Box::pin(finish(context, begun, acks, deadline))))
