@@ -263,46 +263,69 @@ impl<B: Backend> Connection<'_, B> {
     }
 
     fn answer(&mut self, answer: Option<Answer>, timer: ApiTimer) -> Result<(), CloseReason> {
-        if self.out.is_empty() {
-            self.out = SegmentedOut::with_capacity(FIRST_WRITE_BYTES);
-        }
-        let before = self.out.len();
-        if let Some(answer) = answer {
-            answer.encode(&mut self.out)?;
-        }
-        timer.finish(self.out.len() - before);
-        Ok(())
+        add(&mut self.out, answer, timer)
     }
 
     /// Writes what is ready, with all that has become ready in the meantime.
     async fn write_out(&mut self) -> Result<(), CloseReason> {
-        while let Some(Some((answer, timer))) = ready(&mut self.waiting).await {
-            self.answer(answer, timer)?;
-            if self.out.len() >= REMOTING_OUT_BYTES {
-                self.flush().await?;
+        loop {
+            while self.out.len() < REMOTING_OUT_BYTES
+                && let Some(Some((answer, timer))) = ready(&mut self.waiting).await
+            {
+                self.answer(answer, timer)?;
             }
+            if self.out.is_empty() {
+                return Ok(());
+            }
+            self.flush().await?;
         }
-        self.flush().await
     }
 
     /// Writes the answers that there are. A client that does not take them holds up only itself, and
-    /// is given up after the idle time, or when the node wants to.
+    /// is given up after the idle time, or when the node wants to. Meanwhile requests that wait go on,
+    /// as long as their answers are not too many to be kept: others may wait for a turn that was given
+    /// to one of them.
     async fn flush(&mut self) -> Result<(), CloseReason> {
         if self.out.is_empty() {
             return Ok(());
         }
         let idle = self.entrance.idle;
         let mut segments = mem::take(&mut self.out).into_segments();
-        tokio::select! {
-            biased;
-            written = write_segments(&mut self.write, segments.make_contiguous()) => written?,
-            () = tokio::time::sleep(idle) => return Err(CloseReason::Stuck(idle)),
-            () = drained(&self.entrance.stopping) => return Err(CloseReason::Stopping),
-            () = self.session.close_requested() => return Err(CloseReason::Expired),
+        let writing = write_segments(&mut self.write, segments.make_contiguous());
+        let (stuck, stopped) = (tokio::time::sleep(idle), drained(&self.entrance.stopping));
+        tokio::pin!(writing, stuck, stopped);
+        loop {
+            let open = self.out.len() < REMOTING_OUT_BYTES && !self.waiting.is_empty();
+            tokio::select! {
+                biased;
+                written = &mut writing => {
+                    written?;
+                    break;
+                }
+                () = &mut stuck => return Err(CloseReason::Stuck(idle)),
+                () = &mut stopped => return Err(CloseReason::Stopping),
+                () = self.session.close_requested() => return Err(CloseReason::Expired),
+                Some((answer, timer)) = self.waiting.next(), if open => {
+                    add(&mut self.out, answer, timer)?;
+                }
+            }
         }
         self.active = Instant::now();
         Ok(())
     }
+}
+
+/// Encodes an answer, if there is one, behind others.
+fn add(out: &mut SegmentedOut, answer: Option<Answer>, timer: ApiTimer) -> Result<(), CloseReason> {
+    if out.is_empty() {
+        *out = SegmentedOut::with_capacity(FIRST_WRITE_BYTES);
+    }
+    let before = out.len();
+    if let Some(answer) = answer {
+        answer.encode(out)?;
+    }
+    timer.finish(out.len() - before);
+    Ok(())
 }
 
 /// Reads on in a frame of so many bytes, if that is known.

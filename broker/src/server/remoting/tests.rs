@@ -130,6 +130,37 @@ async fn a_client_that_takes_no_answers_is_given_up() {
     node.stop().await;
 }
 
+/// It may have been given a turn that others wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_goes_on_while_its_client_takes_no_answers() {
+    let node = TestNode::start(&[]).await;
+    for topic in ["t", "u"] {
+        node.create_topic(topic, &[]).await;
+    }
+    let value = vec![b'x'; 200_000];
+    plant(&node.partition("u", 0), tagged_batch(BatchParams::default(), &[("", &value)])).await;
+    let dispatcher = node.rocketmq();
+    let address = node.open_broker(&dispatcher, NEVER).await;
+    let mut client = RemotingSocket::connect(address).await;
+    client.hold(&dispatcher, 1).await;
+    // Their answers are more than sockets hold.
+    for _ in 0..100 {
+        assert!(client.send(request(11, &pull_fields("u", "0", &[]), b"")).await);
+    }
+    let (mut made_ready, mut looks) = (0, 0);
+    eventually("an answer is stuck", || {
+        let now = node.node.metrics.records_out();
+        looks = if now > 0 && now == made_ready { looks + 1 } else { 0 };
+        made_ready = now;
+        looks > 50
+    })
+    .await;
+    plant(&node.partition("t", 0), tagged_batch(BatchParams::default(), &[("", b"a")])).await;
+    eventually("the held pull has its answer", || dispatcher.held_pulls() == 0).await;
+    assert!(node.node.metrics.records_out() < 101, "not all was made ready");
+    node.stop().await;
+}
+
 /// As `channelExpiredTimeout` and the idle time of the original's server.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
