@@ -58,8 +58,7 @@ pub const METADATA_CHANGES_MAX: usize = 1024;
 /// them pop; each change copies the store.
 pub const KV_VALUES_MAX: usize = 100_000;
 
-/// Their bytes, names included: all of them may go into one answer, whose frame has 16 MiB, and go with
-/// the rest of the metadata into one batch, the snapshot.
+/// Their bytes, names included: all of them may go into one answer, whose frame has 16 MiB.
 pub const KV_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Descriptors that the logs of all partitions hold together at most: enough for those that are in

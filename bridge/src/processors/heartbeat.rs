@@ -79,7 +79,7 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
     }
     let is_full = data.heartbeat_fingerprint == 0;
     let mut is_changed = is_full;
-    let mut refused = None;
+    let mut all = Ok(());
     for consumer in data.consumers {
         let group = consumer.group_name.clone();
         call.shared.tell(EventKind::RocketmqHeartbeat, &call.session, None, Some(&group));
@@ -87,21 +87,18 @@ pub(crate) async fn handle<B: Backend>(call: Call<B>) -> Outcome {
         let said = if is_full || !data.is_without_sub { Said::All } else { Said::NoSubscriptions };
         match register(&call, &client, consumer, said).await {
             Ok(registered) => is_changed |= registered == Registered::SubscriptionsWanted,
-            Err(refusal) => drop(refused.get_or_insert(refusal)),
+            Err(refusal) => all = all.and(Err(refusal)),
         }
     }
     for group in &data.producers {
         // As the original: no rule for names here, and nothing without one.
         if !group.is_empty() {
             call.session.set_member();
-            if let Err(error) = call.backend().producer_heartbeat(group, client.clone()).await {
-                refused.get_or_insert(error.into());
-            }
+            let producer = call.backend().producer_heartbeat(group, client.clone()).await;
+            all = all.and(producer.map_err(Refusal::from));
         }
     }
-    if let Some(refusal) = refused {
-        return Err(refusal);
-    }
+    all?;
     let answer = call.reply.ok().with_field("IS_SUPPORT_HEART_BEAT_V2", true);
     Ok(answer.with_field("IS_SUB_CHANGE", is_changed))
 }

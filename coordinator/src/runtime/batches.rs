@@ -101,6 +101,8 @@ impl<S: Shard> Runtime<S> {
         self.effects.push_back(Effect::Append { id, records, batch: form, timestamp_ms });
     }
 
+    /// Panics when the caller reports an append that is not open, which no client can bring about: there is one at a time,
+    /// and whoever was handed it reports it once, to the runtime that it is of.
     pub(super) fn end_append(&mut self, id: AppendId) -> Vec<Decision<S>> {
         match self.appending.take() {
             Some((open, decisions)) if open == id => decisions,

@@ -100,7 +100,7 @@ async fn one(
     let exists = |topic: &str, index: i32| {
         image.topic(topic).is_some_and(|topic| topic.has_partition(index))
     };
-    let partitions = &asked.partitions.clone();
+    let partitions = &asked.partitions;
     let has_all =
         |topic: &str, indexes: &BTreeSet<i32>| indexes.iter().all(|index| exists(topic, *index));
     // Only the node itself writes there: brokers ask so for positions, clients may not.
@@ -125,7 +125,7 @@ async fn one(
             let code = added.map_or_else(refused, |()| ErrorCode::None);
             topics.iter().map(|of| result(&of.name, &of.partitions, |_| code)).collect()
         }
-        Purpose::Verify => match transactions.verify_partitions(asked).await {
+        Purpose::Verify => match transactions.verify_partitions(asked.clone()).await {
             Ok(found) => results(partitions, |topic, index| {
                 let is_in = found.get(topic).is_some_and(|indexes| indexes.contains(&index));
                 if is_in { ErrorCode::None } else { ErrorCode::TransactionAbortable }
