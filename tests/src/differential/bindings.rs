@@ -190,12 +190,12 @@ fn merge(all: &mut Vec<Value>) {
     for mut each in std::mem::take(all) {
         let same =
             |other: &Value, name: &str| each.get(name).is_some() && other[name] == each[name];
-        let topic = merged
-            .iter_mut()
-            .find(|it| it["Partitions"].is_array() && (same(it, "Name") || same(it, "TopicId")));
-        match topic.and_then(|topic| topic["Partitions"].as_array_mut()) {
-            Some(partitions) => {
-                let more = each["Partitions"].take();
+        let list = ["Partitions", "PartitionResponses"].into_iter().find(|it| each[*it].is_array());
+        let topic = merged.iter_mut().find(|it| same(it, "Name") || same(it, "TopicId"));
+        let known = list.and_then(|list| Some((list, topic?[list].as_array_mut()?)));
+        match known {
+            Some((list, partitions)) => {
+                let more = each[list].take();
                 partitions.extend(more.as_array().cloned().unwrap_or_default());
                 partitions.sort_by_cached_key(Value::to_string);
             }
