@@ -64,10 +64,10 @@ impl Attacked {
     }
 }
 
-/// Physical memory of a process.
+/// Physical memory of a process that is its own: pages of files come and go as others need memory.
 pub fn resident_kib(pid: u32) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS")?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).context("RssAnon")?;
     line.split_whitespace().nth(1).context("a number")?.parse().context("KiB")
 }
 

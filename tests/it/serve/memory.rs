@@ -17,8 +17,9 @@ const FRAME_BYTES: usize = 15 << 20;
 const CONNECTIONS: usize = 100;
 /// A node that has taken nothing for so long takes nothing more.
 const QUIET: Duration = Duration::from_secs(1);
-/// Beside the requests themselves: buffers of connections, what the allocator keeps.
-const SLACK_KIB: u64 = 48 << 10;
+/// Beside the requests themselves: buffers of connections, what the allocator keeps, and each block up to a whole huge page (2 MiB). Without
+/// a bound the halves would take ten times as much.
+const SLACK_KIB: u64 = 96 << 10;
 
 fn start(directory: &std::path::Path) -> Node {
     let launch = Launch::new(directory).unwrap();
