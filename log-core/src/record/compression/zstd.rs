@@ -15,7 +15,8 @@ const BLOCK_BYTES_MAX: usize = 128 << 10;
 
 #[derive(Default)]
 pub(super) struct Decoder {
-    context: bulk::Decompressor<'static>,
+    /// Made for the first frame: it takes 100 KB, and many a decompressor meets none.
+    context: Option<bulk::Decompressor<'static>>,
 }
 
 impl Decoder {
@@ -29,7 +30,14 @@ impl Decoder {
         let bound = bound(input).ok_or_else(|| Fault::invalid("not a sequence of zstd frames"))?;
         out.reserve_exact(bound.min(limit));
         let is_short = out.capacity() < bound;
-        match self.context.decompress_to_buffer(input, out) {
+        let context = match &mut self.context {
+            Some(context) => context,
+            none => {
+                let made = bulk::Decompressor::new();
+                none.insert(made.map_err(|error| Fault::Invalid(error.to_string()))?)
+            }
+        };
+        match context.decompress_to_buffer(input, out) {
             // The buffer may have more room than was asked for.
             Ok(written) if written > limit => Err(Fault::TooLarge),
             Ok(_) => Ok(()),
