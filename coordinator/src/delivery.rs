@@ -94,8 +94,10 @@ impl Deliveries {
     /// The notes for `target` behind the one at `after`, the first ones up to `count`.
     #[must_use]
     pub fn open(&self, target: &TopicPartition, after: Offset, count: usize) -> Vec<OpenNote> {
-        let notes = self.open.get(target).into_iter().flat_map(|way| &way.notes);
-        notes.filter(|note| note.at > after).take(count).cloned().collect()
+        let Some(Way { notes, .. }) = self.open.get(target) else { return Vec::new() };
+        // Many may wait before it for their target to be on disk.
+        let first = notes.partition_point(|note| note.at <= after);
+        notes.range(first..).take(count).cloned().collect()
     }
 
     /// Where something is to be delivered.
