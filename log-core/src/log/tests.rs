@@ -24,6 +24,7 @@ mod crash;
 mod damage;
 mod delivery;
 mod flush;
+mod indexes;
 mod keys;
 mod read;
 mod recovery;
@@ -64,6 +65,14 @@ fn open(disk: &MemDisk, config: LogConfig) -> Log {
 
 fn clean() -> OpenHint {
     OpenHint { shutdown: Shutdown::Clean, ..OpenHint::default() }
+}
+
+fn unclean(recovery_point: i64) -> OpenHint {
+    OpenHint { recovery_point: Some(recovery_point), ..OpenHint::default() }
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    Path::new(DIR).join(name)
 }
 
 /// Records of one batch: each value with its timestamp.

@@ -273,7 +273,10 @@ impl Recovery {
             if index >= scanned_from {
                 return Ok((trusted, segments.get(index..).unwrap_or_default().to_vec()));
             }
-            self.check_trusted(segment, &trusted)?;
+            // At the recovery point itself it may have been sealed just before the power cut.
+            let next = segments.get(index + 1);
+            let may_lack_times = next.is_some_and(|next| next.base_offset == recovery_point);
+            self.check_trusted(segment, &trusted, may_lack_times)?;
             // All of it lies below the recovery point: what claims to end above is damaged.
             let claimed = segment.end_offset()?;
             end_offset = (claimed <= recovery_point).then_some(claimed);
@@ -289,11 +292,26 @@ impl Recovery {
         &mut self,
         segment: &Arc<Segment>,
         earlier: &[Arc<Segment>],
+        may_lack_times: bool,
     ) -> Result<(), LogError> {
-        if segment.check_indexes()? {
+        let before = self.report.indexes_rebuilt;
+        if segment.check_indexes()? || (may_lack_times && segment.complete_times()?) {
             self.report.indexes_rebuilt += 1;
             self.names_changed += 1;
         }
+        self.check_aborted(segment, earlier)?;
+        if self.report.indexes_rebuilt > before {
+            // A second power cut must not take what was made anew.
+            self.unsynced.push(Arc::clone(segment));
+        }
+        Ok(())
+    }
+
+    fn check_aborted(
+        &mut self,
+        segment: &Arc<Segment>,
+        earlier: &[Arc<Segment>],
+    ) -> Result<(), LogError> {
         if segment.aborted().is_ok() {
             return Ok(());
         }

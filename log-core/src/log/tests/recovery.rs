@@ -3,10 +3,6 @@ use crate::producers::BATCHES_KEPT;
 use crate::record::BatchHeader;
 use crate::testing::mem_disk::{Crash, Fault};
 
-fn path(name: &str) -> std::path::PathBuf {
-    Path::new(DIR).join(name)
-}
-
 /// Ten batches of two records each over several segments, of one idempotent producer.
 fn filled(disk: &MemDisk, config: LogConfig) -> Log {
     let mut log = open(disk, config);
@@ -14,10 +10,6 @@ fn filled(disk: &MemDisk, config: LogConfig) -> Log {
         append(&mut log, sequenced((1, 0), 2 * i, &["left", "right"])).unwrap();
     }
     log
-}
-
-fn unclean(recovery_point: i64) -> OpenHint {
-    OpenHint { recovery_point: Some(recovery_point), ..OpenHint::default() }
 }
 
 #[test]
@@ -163,113 +155,6 @@ fn compaction_may_leave_gaps_between_segments() {
     let log = open(&disk.kill(), config);
     let offsets: Vec<_> = read_from(&log.reader(), 0).into_iter().map(|(o, _)| o).collect();
     assert_eq!(offsets, [3, 9, 40]);
-}
-
-/// What spoils an index file.
-fn spoilings(content: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let padded = |bytes: usize| [content, &vec![0; bytes]].concat();
-    vec![
-        None,
-        Some(Vec::new()),
-        Some(padded(12)),
-        Some(padded(8)),
-        Some(padded(10 << 20)),
-        Some(vec![0xFF; content.len().max(24)]),
-        Some(vec![0; content.len().max(24)]),
-        Some(content[..content.len().saturating_sub(3)].to_vec()),
-    ]
-}
-
-fn answers(log: &Log) -> Vec<String> {
-    let reader = log.reader();
-    let mut answers = Vec::new();
-    for offset in 0..=log.log_end_offset() {
-        answers.push(format!("{:?}", read_from(&reader, offset)));
-    }
-    for time in 0..14 {
-        answers.push(format!("{:?}", reader.offset_for_timestamp(time, 99).unwrap()));
-    }
-    answers.push(format!("{:?}", reader.max_timestamp(99).unwrap()));
-    answers.push(format!("{:?}", reader.aborted_transactions(0, 99).unwrap()));
-    answers.push(format!("{:?}", log.first_unstable_offset()));
-    answers
-}
-
-#[test]
-fn b75_spoilt_indexes_are_made_anew_and_nothing_is_lost_to_retention() {
-    let disk = data_disk();
-    let mut log = open(&disk, small(260));
-    for time in 1..=12 {
-        append(&mut log, timed(&[(time, "value")])).unwrap();
-        if time % 4 == 0 {
-            append(&mut log, of_producer((time, 0), 0, BatchKind::Transactional, &["t"])).unwrap();
-            append(&mut log, marker((time, 0), TransactionOutcome::Abort)).unwrap();
-        }
-    }
-    log.flush(0).unwrap();
-    log.high_watermark_moved(99);
-    let expected = answers(&log);
-    assert!(expected.iter().any(|answer| answer.contains("AbortedTxn")));
-    let end = log.log_end_offset();
-    let files: Vec<String> =
-        names(&disk).into_iter().filter(|name| name.ends_with("index")).collect();
-    for suffix in [".index", ".timeindex", ".txnindex"] {
-        for which in 0..8 {
-            for hint in [unclean(end), OpenHint::default()] {
-                let disk = disk.kill();
-                for name in files.iter().filter(|name| name.ends_with(suffix)) {
-                    let content = disk.content(&path(name)).unwrap();
-                    match &spoilings(&content)[which] {
-                        Some(spoilt) => disk.overwrite(&path(name), spoilt),
-                        // A missing transaction index means that none was aborted: only a scan of
-                        // its segment tells otherwise.
-                        None if suffix == ".txnindex" && hint.recovery_point.is_some() => {}
-                        None => disk.remove(&path(name)).unwrap(),
-                    }
-                    if content.is_empty() || suffix != ".txnindex" {
-                        continue;
-                    }
-                    if hint.recovery_point.is_some() && which == 1 {
-                        // As good as missing.
-                        disk.overwrite(&path(name), &content);
-                    }
-                }
-                let config = LogConfig { retention_ms: 1000, ..uncached(small(260)) };
-                let (mut log, report) = open_as(&disk, config, hint);
-                log.high_watermark_moved(99);
-                assert_eq!(answers(&log), expected, "{suffix} {which} {report:?}");
-                let retained = log.apply_retention(end, 1001).unwrap();
-                assert_eq!(retained.segments_deleted, 0, "{suffix} {which}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_sealed_index_that_is_spoilt_after_a_clean_stop_is_made_anew_when_first_used() {
-    let disk = data_disk();
-    let mut log = open(&disk, small(260));
-    for time in 1..=12 {
-        append(&mut log, timed(&[(time, "value")])).unwrap();
-    }
-    let expected = answers(&log);
-    log.close_clean(0).unwrap();
-    let name = "00000000000000000000.timeindex";
-    let sound = disk.content(&path(name)).unwrap();
-    for which in 0..8 {
-        let disk = disk.kill();
-        for name in [name, "00000000000000000000.index"] {
-            let content = disk.content(&path(name)).unwrap();
-            match &spoilings(&content)[which] {
-                Some(spoilt) => disk.overwrite(&path(name), spoilt),
-                None => disk.remove(&path(name)).unwrap(),
-            }
-        }
-        let (log, report) = open_as(&disk, uncached(small(260)), clean());
-        assert_eq!(report.segments_scanned, 0);
-        assert_eq!(answers(&log), expected, "{which}");
-        assert_eq!(disk.content(&path(name)).unwrap(), sound);
-    }
 }
 
 #[test]

@@ -121,6 +121,29 @@ impl Segment {
         Ok(false)
     }
 
+    /// Makes the indexes of this sealed segment anew if the time index lacks its newest entries, which its own bytes do not tell;
+    /// returns whether they did.
+    ///
+    /// Reads the headers behind the last entry: few, unless a record far from the end has the greatest timestamp.
+    pub(crate) fn complete_times(&self) -> DiskResult<bool> {
+        let times = self.map(FileKind::TimeIndex)?.content()?;
+        let Some(last) = last_sound::<TimeEntry>(&times).flatten() else { return Ok(false) };
+        let offsets = self.map(FileKind::OffsetIndex)?.content()?;
+        let position = offsets
+            .rchunks_exact(OffsetEntry::BYTES)
+            .filter_map(OffsetEntry::decode)
+            .find(|entry| entry.relative_offset <= last.relative_offset)
+            .map_or(0, |entry| u64::from(entry.position));
+        let mut walk = self.walk_from(position);
+        while let Step::Batch(batch) = walk.next_header()? {
+            if batch.header.max_timestamp > last.timestamp {
+                self.write_indexes()?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn write_indexes(&self) -> DiskResult<()> {
         let mut heads =
             LogHeads::read(&self.log, self.base_offset, self.size(), self.index_interval_bytes)?;
