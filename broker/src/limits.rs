@@ -79,7 +79,7 @@ pub const MAPPED_FILES_MAX: usize = 1024;
 
 /// Bytes of the newest batches that each log keeps in memory, as long as all logs together stay
 /// within their budget.
-pub const TAIL_CACHE_BYTES: usize = 4 * 1024 * 1024;
+pub const TAIL_CACHE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Memory that the fetch sessions of all clients take together; a client that finds no room fetches
 /// without one. 10,000 partitions take about 5 MiB.
@@ -101,7 +101,7 @@ pub const BLOCKING_THREADS_MAX: usize = 16;
 pub const FLUSHES_WAITING_MAX: usize = 65_536;
 
 /// Bytes of the newest batches that all logs keep in memory together.
-pub const TAIL_BUDGET_BYTES: usize = 64 * 1024 * 1024;
+pub const TAIL_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes of tags that are in no file yet, which all logs keep in memory together.
 pub const TAG_BUDGET_BYTES: usize = 32 * 1024 * 1024;
@@ -120,7 +120,7 @@ pub const REMOTING_OUT_BYTES: usize = 1024 * 1024;
 pub const REMOTING_NOTICES_MAX: usize = 64;
 
 /// Decoded batches kept for RocketMQ's pulls.
-pub const DECODED_CACHE_BYTES: usize = 64 * 1024 * 1024;
+pub const DECODED_CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// What a pull reads of a log at a time: small against the cache, since one decoded batch of it keeps all of it.
 pub const PULL_READ_BYTES: usize = 64 * 1024;
