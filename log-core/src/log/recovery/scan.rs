@@ -312,7 +312,8 @@ impl Recovery {
         segment: &Arc<Segment>,
         earlier: &[Arc<Segment>],
     ) -> Result<(), LogError> {
-        if segment.aborted().is_ok() {
+        // Nobody makes an empty one: its content was lost.
+        if !self.is_empty(segment, FileKind::TxnIndex)? && segment.aborted().is_ok() {
             return Ok(());
         }
         // The transaction index is spoilt: replay the segment's transactions.
@@ -341,6 +342,14 @@ impl Recovery {
             return Ok(None);
         }
         Ok(Some(Self::last_segment(segment.parts(), heads, aborted)?))
+    }
+
+    fn is_empty(&self, segment: &Segment, kind: FileKind) -> DiskResult<bool> {
+        match self.disk.open(&segment.paths.of(kind), OpenMode::Existing) {
+            Ok(file) => Ok(file.len()? == 0),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn read_index<E: Entry>(

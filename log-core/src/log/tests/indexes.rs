@@ -62,13 +62,6 @@ fn b75_spoilt_indexes_are_made_anew_and_nothing_is_lost_to_retention() {
                         None if suffix == ".txnindex" && hint.recovery_point.is_some() => {}
                         None => disk.remove(&path(name)).unwrap(),
                     }
-                    if content.is_empty() || suffix != ".txnindex" {
-                        continue;
-                    }
-                    if hint.recovery_point.is_some() && which == 1 {
-                        // As good as missing.
-                        disk.overwrite(&path(name), &content);
-                    }
                 }
                 let config = LogConfig { retention_ms: 1000, ..uncached(small(260)) };
                 let (mut log, report) = open_as(&disk, config, hint);
