@@ -152,10 +152,8 @@ fn a_segment_sealed_where_a_flush_ended_is_read_right_after_a_power_cut() {
     }
 }
 
-/// Of several writes into an index, any may be lost before one that was kept.
-#[test]
-fn a_long_index_with_holes_is_made_anew() {
-    let batches = 1_400;
+/// One segment of so many batches, each with its offset for its time.
+fn sealed_where_a_flush_ended(batches: i64) -> MemDisk {
     let disk = data_disk();
     let mut log = open(&disk, small(1 << 20));
     for time in 0..batches {
@@ -163,6 +161,14 @@ fn a_long_index_with_holes_is_made_anew() {
     }
     log.flush(0).unwrap();
     log.roll(0).unwrap();
+    disk
+}
+
+/// Of several writes into an index, any may be lost before one that was kept.
+#[test]
+fn a_long_index_with_holes_is_made_anew() {
+    let batches = 1_400;
+    let disk = sealed_where_a_flush_ended(batches);
     for seed in 0..40 {
         let disk = disk.crash(Crash::Seeded(seed));
         let log = open_as(&disk, uncached(small(1 << 20)), unclean(batches)).0;
@@ -180,13 +186,7 @@ fn a_long_index_with_holes_is_made_anew() {
 #[test]
 fn a_time_index_without_its_newest_entries_is_made_anew() {
     let batches = 40;
-    let disk = data_disk();
-    let mut log = open(&disk, small(1 << 20));
-    for time in 0..batches {
-        append(&mut log, timed(&[(time, "value")])).unwrap();
-    }
-    log.flush(0).unwrap();
-    log.roll(0).unwrap();
+    let disk = sealed_where_a_flush_ended(batches);
     let name = "00000000000000000000.timeindex";
     let whole = disk.content(&path(name)).unwrap();
     for kept in 1..whole.len() / 12 {
@@ -226,4 +226,21 @@ fn what_is_made_anew_of_a_trusted_segment_is_synced_by_the_next_flush() {
     for (content, name) in sound {
         assert_eq!(disk.content(&path(&name)), content, "{name}");
     }
+}
+
+/// Nobody flushes for a reader.
+#[test]
+fn what_a_reader_had_made_anew_outlives_a_power_cut() {
+    let batches = 40;
+    let disk = sealed_where_a_flush_ended(batches);
+    let name = "00000000000000000000.timeindex";
+    let mut log = open_as(&disk.kill(), small(1 << 20), unclean(batches)).0;
+    log.flush(0).unwrap();
+    let disk = disk.kill();
+    let sound = disk.content(&path(name)).unwrap();
+    disk.overwrite(&path(name), &[0xFF; 7]);
+    let log = open_as(&disk, uncached(small(1 << 20)), clean()).0;
+    log.reader().offset_for_timestamp(batches - 1, batches).unwrap();
+    let survived = disk.crash(Crash::ForgetUnsynced);
+    assert_eq!(survived.content(&path(name)).unwrap(), sound);
 }

@@ -96,12 +96,13 @@ impl Segment {
         {
             return Ok(file);
         }
-        self.write_indexes()?;
+        // Nobody flushes for a reader.
+        self.write_indexes(Durability::Synced)?;
         self.map(kind)
     }
 
     /// Checks the offset and time index of this sealed segment; returns whether they had to be made
-    /// anew.
+    /// anew, unsynced.
     pub(crate) fn check_indexes(&self) -> DiskResult<bool> {
         for kind in [FileKind::OffsetIndex, FileKind::TimeIndex] {
             let content = match self.map(kind) {
@@ -114,7 +115,7 @@ impl Segment {
                 None => false,
             };
             if !sound {
-                self.write_indexes()?;
+                self.write_indexes(Durability::Unsynced)?;
                 return Ok(true);
             }
         }
@@ -122,7 +123,7 @@ impl Segment {
     }
 
     /// Makes the indexes of this sealed segment anew if the time index lacks its newest entries, which its own bytes do not tell;
-    /// returns whether they did.
+    /// returns whether they did. Unsynced.
     ///
     /// Reads the headers behind the last entry: few, unless a record far from the end has the greatest timestamp.
     pub(crate) fn complete_times(&self) -> DiskResult<bool> {
@@ -137,21 +138,19 @@ impl Segment {
         let mut walk = self.walk_from(position);
         while let Step::Batch(batch) = walk.next_header()? {
             if batch.header.max_timestamp > last.timestamp {
-                self.write_indexes()?;
+                self.write_indexes(Durability::Unsynced)?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn write_indexes(&self) -> DiskResult<()> {
+    fn write_indexes(&self, durability: Durability) -> DiskResult<()> {
         let mut heads =
             LogHeads::read(&self.log, self.base_offset, self.size(), self.index_interval_bytes)?;
         heads.times.extend(heads.indexer.time_entry());
         let write = |kind, content: Vec<u8>| {
-            self.named(kind, |path| {
-                checkpoint::write(&*self.disk, path, &content, Durability::Unsynced)
-            })
+            self.named(kind, |path| checkpoint::write(&*self.disk, path, &content, durability))
         };
         write(FileKind::OffsetIndex, index::encode_all(heads.offsets))?;
         write(FileKind::TimeIndex, index::encode_all(heads.times))
