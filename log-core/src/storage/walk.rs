@@ -1,5 +1,6 @@
 //! Walks over the batches of a log file, front to back, reading it in blocks.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,6 +34,19 @@ pub(crate) enum Step<T> {
     Broken {
         reason: RecordError,
     },
+}
+
+/// The offsets that may follow in a segment that begins at `base_offset`: those from `from` on that its indexes can name.
+pub(crate) fn offsets_from(from: i64, base_offset: i64) -> RangeInclusive<i64> {
+    from..=base_offset.saturating_add(i64::from(i32::MAX))
+}
+
+/// Whether a batch that is there in full may stand among these offsets. Its base offset is outside its CRC, so that alone proves nothing.
+pub(crate) fn is_whole(bytes: &[u8], header: &BatchHeader, offsets: &RangeInclusive<i64>) -> bool {
+    header.last_offset_delta >= 0
+        && offsets.contains(&header.base_offset)
+        && offsets.contains(&header.last_offset())
+        && Batch::parse(bytes).is_ok_and(|batch| batch.verify_crc().is_ok())
 }
 
 /// See the module. Positions are bytes from the start of the file.
@@ -90,11 +104,10 @@ impl Walk {
     }
 
     /// Goes on behind bytes that hold no whole batch, with the next one that is whole, has the right
-    /// CRC, and begins at the offset `from` or above. `None`, and no move, when there is none in the
-    /// next `within` bytes.
+    /// CRC, and lies among `offsets`. `None`, and no move, when there is none in the next `within` bytes.
     pub(crate) fn skip_damage(
         &mut self,
-        from: i64,
+        offsets: &RangeInclusive<i64>,
         within: u64,
     ) -> DiskResult<Option<Located<()>>> {
         // A damaged batch mostly has a sound length; what lies in its records is no batch of ours.
@@ -102,7 +115,7 @@ impl Walk {
         let length = head.get(8..12).and_then(|bytes| bytes.first_chunk().copied());
         let size = length.map(i32::from_be_bytes).and_then(|length| u64::try_from(length).ok());
         if let Some(size) = size
-            && let Some(found) = self.whole_at(self.position.saturating_add(12 + size), from)?
+            && let Some(found) = self.whole_at(self.position.saturating_add(12 + size), offsets)?
         {
             return Ok(Some(found));
         }
@@ -117,8 +130,9 @@ impl Walk {
             let (place, magic) = MAGIC;
             for (start, header) in block.windows(HEADER_BYTES).enumerate() {
                 if header.get(place) == Some(&magic)
-                    && BatchHeader::parse(header).is_ok_and(|header| header.base_offset >= from)
-                    && let Some(found) = self.whole_at(at + start as u64, from)?
+                    && BatchHeader::parse(header)
+                        .is_ok_and(|header| offsets.contains(&header.base_offset))
+                    && let Some(found) = self.whole_at(at + start as u64, offsets)?
                 {
                     return Ok(Some(found));
                 }
@@ -129,7 +143,11 @@ impl Walk {
     }
 
     /// Goes to the batch at `position` if it is whole, and followed by another or the end.
-    fn whole_at(&mut self, position: u64, from: i64) -> DiskResult<Option<Located<()>>> {
+    fn whole_at(
+        &mut self,
+        position: u64,
+        offsets: &RangeInclusive<i64>,
+    ) -> DiskResult<Option<Located<()>>> {
         if position >= self.end {
             return Ok(None);
         }
@@ -137,10 +155,7 @@ impl Walk {
         let Step::Batch(Located { header, content, .. }) = walk.next_batch()? else {
             return Ok(None);
         };
-        let is_whole = header.base_offset >= from
-            && header.last_offset_delta >= 0
-            && Batch::parse(&content).is_ok_and(|batch| batch.verify_crc().is_ok());
-        if !is_whole {
+        if !is_whole(&content, &header, offsets) {
             return Ok(None);
         }
         if let Step::Batch(next) = walk.next_header()?

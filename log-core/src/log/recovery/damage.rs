@@ -15,7 +15,7 @@ use crate::log::{Damage, LogError, OnLoss};
 use crate::storage::disk::{DiskResult, OpenMode};
 use crate::storage::names::{FileKind, with_suffix};
 use crate::storage::segment::{LogHeads, Segment};
-use crate::storage::walk::{Step, Walk};
+use crate::storage::walk::{Step, Walk, offsets_from};
 
 /// Bytes that are moved at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -34,7 +34,10 @@ impl Recovery {
             return Ok(None);
         }
         let mut walk = segment.walk_from(position);
-        let Some(next) = walk.skip_damage(from, u64::MAX)? else { return Ok(None) };
+        let Some(next) = walk.skip_damage(&offsets_from(from, segment.base_offset), u64::MAX)?
+        else {
+            return Ok(None);
+        };
         let (to, bytes) = (next.header.base_offset, next.position - position);
         let segment = segment.base_offset;
         self.found(Damage { from, to, segment, position, bytes, set_aside: None })?;

@@ -10,7 +10,6 @@ use crate::log::config::Compacted;
 use crate::log::marker::replay;
 use crate::log::{AbortedTxn, LogError};
 use crate::producers::Producers;
-use crate::record::{Batch, BatchHeader};
 use crate::storage::append_times::{APPEND_TIMES, AppendTimeEntry, RecordedTimes};
 use crate::storage::checkpoint::{self, Durability};
 use crate::storage::disk::{DiskResult, OpenMode};
@@ -18,7 +17,7 @@ use crate::storage::index::{self, Entry};
 use crate::storage::names::FileKind;
 use crate::storage::segment::{LogHeads, Segment, SegmentParts};
 use crate::storage::sparse::SparseIndexer;
-use crate::storage::walk::Step;
+use crate::storage::walk::{Step, is_whole, offsets_from};
 
 /// Segments by base offset.
 type Segments = Vec<Arc<Segment>>;
@@ -93,12 +92,9 @@ impl Recovery {
         let mut walk = segment.walk_from(0);
         let mut size = 0;
         loop {
+            let offsets = offsets_from(heads.end_offset, base_offset);
             let batch = match walk.next_batch()? {
-                Step::Batch(batch)
-                    if is_whole(&batch.content, &batch.header, base_offset, heads.end_offset) =>
-                {
-                    batch
-                }
+                Step::Batch(batch) if is_whole(&batch.content, &batch.header, &offsets) => batch,
                 Step::End => break,
                 Step::Batch(_) | Step::Broken { .. } => {
                     let Some(behind) = self.pass_damage(segment, &mut heads, size)? else { break };
@@ -365,15 +361,6 @@ impl Recovery {
         let len = usize::try_from(file.len()?).unwrap_or(usize::MAX);
         Ok(index::decode_all(&file.read_at(0, len)?))
     }
-}
-
-/// Whether a batch that is there in full may stand where it stands.
-fn is_whole(bytes: &[u8], header: &BatchHeader, base_offset: i64, expected: i64) -> bool {
-    let relative = header.last_offset().checked_sub(base_offset);
-    header.last_offset_delta >= 0
-        && header.base_offset >= expected
-        && relative.is_some_and(|relative| (0..=i64::from(i32::MAX)).contains(&relative))
-        && Batch::parse(bytes).is_ok_and(|batch| batch.verify_crc().is_ok())
 }
 
 /// What an active segment needs to know, from its indexes and the batches behind the last entry;

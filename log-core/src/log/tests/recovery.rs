@@ -404,3 +404,28 @@ fn a_segment_that_overlaps_a_synced_one_is_dropped_and_the_synced_one_kept() {
         assert!(records.starts_with(&found));
     }
 }
+
+/// A base offset is outside its batch's CRC. One beyond what a segment can hold was passed for whole behind damage and refused as the
+/// next batch, over and over.
+#[test]
+fn a_batch_behind_damage_that_claims_an_offset_of_no_segment_is_damage_too() {
+    let disk = data_disk();
+    let mut log = open(&disk, small(1 << 20));
+    for value in ["a", "b", "c"] {
+        put(&mut log, &[value]);
+    }
+    log.flush(0).unwrap();
+    let name = "00000000000000000000.log";
+    let mut content = disk.content(&path(name)).unwrap();
+    let size = content.len() / 3;
+    content[2 * size - 1] ^= 1;
+    content[2 * size + 1] = 1;
+    let disk = disk.kill();
+    disk.overwrite(&path(name), &content);
+    let hint = OpenHint { proven_end: 3, ..unclean(0) };
+    let (log, report) = open_as(&disk, uncached(small(1 << 20)), hint);
+    assert_eq!(report.damage.len(), 1);
+    assert_eq!((report.damage[0].from, report.damage[0].to), (1, 3));
+    assert_eq!(values_from(&log.reader(), 0), ["a"]);
+    assert_eq!(log.log_end_offset(), 3);
+}

@@ -8,7 +8,7 @@ use super::Segment;
 use crate::log::{LogError, ReadMinimum};
 use crate::record::batch::HEADER_BYTES;
 use crate::record::{BatchHeader, RecordError};
-use crate::storage::walk::{Located, Step, Walk};
+use crate::storage::walk::{Located, Step, Walk, offsets_from};
 
 /// Read beyond what was asked for, so that the way from an index entry to the batch costs no read
 /// of its own.
@@ -111,10 +111,13 @@ impl Segment {
                 Step::Batch(batch) => next_offset = batch.header.next_offset(),
                 Step::End => return Ok(None),
                 // What lies behind the damage is there for whoever asks for it.
-                Step::Broken { reason } => match walk.skip_damage(next_offset, DAMAGE_BYTES_MAX)? {
-                    Some(next) if next.header.base_offset <= offset => {}
-                    _ => return Err(corrupt(offset, &reason)),
-                },
+                Step::Broken { reason } => {
+                    let offsets = offsets_from(next_offset, self.base_offset);
+                    match walk.skip_damage(&offsets, DAMAGE_BYTES_MAX)? {
+                        Some(next) if next.header.base_offset <= offset => {}
+                        _ => return Err(corrupt(offset, &reason)),
+                    }
+                }
             }
         }
     }

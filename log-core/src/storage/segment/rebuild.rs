@@ -12,7 +12,7 @@ use crate::storage::disk::{DiskFile, DiskResult, MappedFile};
 use crate::storage::index::{self, Entry, OffsetEntry, TimeEntry};
 use crate::storage::names::FileKind;
 use crate::storage::sparse::SparseIndexer;
-use crate::storage::walk::{Located, Step, Walk};
+use crate::storage::walk::{Located, Step, Walk, offsets_from};
 
 /// What the headers of a log file say.
 #[derive(Debug)]
@@ -52,10 +52,13 @@ impl LogHeads {
             match walk.next_header()? {
                 Step::Batch(batch) => heads.observe(&batch.header, batch.position),
                 Step::End => return Ok(heads),
-                Step::Broken { .. } => match walk.skip_damage(heads.end_offset, u64::MAX)? {
-                    Some(next) => heads.skip_to(next.header.base_offset, next.position),
-                    None => return Ok(heads),
-                },
+                Step::Broken { .. } => {
+                    let offsets = offsets_from(heads.end_offset, base_offset);
+                    match walk.skip_damage(&offsets, u64::MAX)? {
+                        Some(next) => heads.skip_to(next.header.base_offset, next.position),
+                        None => return Ok(heads),
+                    }
+                }
             }
         }
     }
